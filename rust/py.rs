@@ -7,6 +7,7 @@
 #![allow(missing_docs, reason = "2026-11: PyO3's macros make public items of private ones")]
 
 mod added_token;
+mod align;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod allocator;
 mod arrays;
@@ -51,6 +52,7 @@ mod text;
 mod texts;
 mod tokenizer;
 mod train;
+mod train_parity;
 mod train_sentencepiece;
 mod train_unigram;
 mod train_wordpiece;
@@ -67,6 +69,8 @@ mod _sentitok {
 
     #[pymodule_export]
     use super::added_token::{PyAddedToken, PySpecial};
+    #[pymodule_export]
+    use super::align::align_offsets;
     #[pymodule_export]
     use super::batch::PyEncodingBatch;
     #[pymodule_export]
@@ -103,6 +107,8 @@ mod _sentitok {
     use super::tokenizer::PyTokenizer;
     #[pymodule_export]
     use super::train::train_bpe;
+    #[pymodule_export]
+    use super::train_parity::train_parity_bpe;
     #[pymodule_export]
     use super::train_unigram::train_unigram;
     #[pymodule_export]

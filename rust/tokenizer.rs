@@ -27,6 +27,7 @@
 //!     else by another walk over the text with the known ids (`spans`).
 
 pub mod added_tokens;
+pub mod align;
 mod batch;
 mod call_defaults;
 mod decode;

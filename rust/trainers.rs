@@ -3,6 +3,7 @@
 pub mod bpe;
 pub mod checkpoint;
 pub(crate) mod pair_merging;
+pub mod parity;
 mod replay;
 pub mod superwords;
 pub mod unigram;

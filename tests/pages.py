@@ -31,7 +31,15 @@ PAGES = {
     "readme": ROOT / "README.md",
     **{
         name: ROOT / "docs" / f"{name}.md"
-        for name in ("senti", "senti-labels", "tutorial", "switching-classifiers", "scale", "chats")
+        for name in (
+            "senti",
+            "senti-labels",
+            "tutorial",
+            "switching-classifiers",
+            "scale",
+            "chats",
+            "languages",
+        )
     },
 }
 

@@ -44,6 +44,7 @@ RUN_BY = {
     "docs/scale.md": "test_docs.py",
     "docs/chats.md": "test_docs.py",
     "docs/superwords.md": "sentitok/test_superwords.py",
+    "docs/languages.md": "test_docs.py",
     "docs/switching-classifiers.md": "test_docs.py",
     **{
         f"docs/{page}.md": "sentitok/test_pipelines.py"

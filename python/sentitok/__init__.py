@@ -35,10 +35,12 @@ if TYPE_CHECKING:
         merge_counts,
         remove_checkpoint,
         train_bpe,
+        train_parity_bpe,
         train_unigram,
         train_wordpiece,
     )
     from .acceleration import accelerate
+    from .alignment import align
     from .chat.dataset import encode_chats
     from .embeddings import transplant
     from .names import encoding_for_model, get_encoding
@@ -66,6 +68,7 @@ __all__ = [
     "WordCounts",
     "__version__",
     "accelerate",
+    "align",
     "count",
     "encode_chats",
     "encode_files",
@@ -74,6 +77,7 @@ __all__ = [
     "merge_counts",
     "remove_checkpoint",
     "train_bpe",
+    "train_parity_bpe",
     "train_unigram",
     "train_wordpiece",
     "transplant",
@@ -85,6 +89,7 @@ if not TYPE_CHECKING:
     _ELSEWHERE = {
         "Settings": "pretrained",
         "accelerate": "acceleration",
+        "align": "alignment",
         "encode_chats": "chat.dataset",
         "encoding_for_model": "names",
         "get_encoding": "names",

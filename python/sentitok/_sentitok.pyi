@@ -49,6 +49,7 @@ __all__ = [
     "TrainReport",
     "WordCounts",
     "__version__",
+    "align_offsets",
     "count",
     "cut_file",
     "encode_files",
@@ -57,6 +58,7 @@ __all__ = [
     "read_folder",
     "remove_checkpoint",
     "train_bpe",
+    "train_parity_bpe",
     "train_unigram",
     "train_wordpiece",
 ]
@@ -391,6 +393,8 @@ class TrainReport:
     @property
     def sources(self) -> list[dict[str, Any]]: ...  # "path", "weight", "factor", "totals", "share"
     @property
+    def languages(self) -> list[dict[str, Any]]: ...  # "language", "merges", "initial_tokens", "tokens"
+    @property
     def distinct_pieces(self) -> int: ...
     @property
     def merges(self) -> int: ...
@@ -685,6 +689,9 @@ class Tokenizer:
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: object, /) -> Self: ...
 
+def align_offsets(
+    first: tuple[NDArray[np.int64], NDArray[np.bool_]], second: tuple[NDArray[np.int64], NDArray[np.bool_]]
+) -> list[NDArray[np.int64]]: ...
 def train_bpe(
     source: _Source | None = None,
     *,
@@ -735,6 +742,41 @@ def train_bpe(
     checkpoint: _Path | None = None,
     resume: bool = False,
     checkpoint_seconds: float = 60.0,
+    progress: _Progress | None = None,
+) -> Tokenizer: ...
+def train_parity_bpe(
+    source: Mapping[str, _Source] | None = None,
+    *,
+    texts: Mapping[str, _Texts] | None = None,
+    counts: Mapping[str, _Counts | Sequence[_Counts | tuple[_Counts, _Weight]]] | None = None,
+    development: Mapping[str, _Source | _Texts | WordCounts] | None = None,
+    ratios: Mapping[str, float] | None = None,
+    variant: Literal["base", "window"] = "base",
+    window_size: SupportsIndex = 100,
+    alpha: float = 2.0,
+    global_merges: SupportsIndex = 0,
+    max_merges: SupportsIndex | None = None,
+    vocab_size: SupportsIndex = 32_000,
+    min_frequency: SupportsIndex = 0,
+    special_tokens: Sequence[str] | None = None,
+    normalizer: str | Normalizer | None = None,
+    pre_tokenizer: str | PreTokenizer | None = None,
+    initial_alphabet: Literal["bytes", "none"] | Sequence[str] | None = None,
+    limit_alphabet: SupportsIndex | None = None,
+    max_token_length: SupportsIndex | None = None,
+    continuing_subword_prefix: str | None = None,
+    end_of_word_suffix: str | None = None,
+    unit: Literal["bytes", "chars"] | None = None,
+    unk_token: str | None = None,
+    format: str | None = None,
+    invalid_utf8: _InvalidUtf8 = "error",
+    max_line_bytes: SupportsIndex | None = None,
+    max_memory: SupportsIndex | None = None,
+    max_piece_bytes: SupportsIndex | None = None,
+    min_count: SupportsIndex = 0,
+    sample: SupportsIndex | float | None = None,
+    seed: SupportsIndex = 0,
+    threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
 ) -> Tokenizer: ...
 def train_unigram(

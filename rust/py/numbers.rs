@@ -122,6 +122,9 @@ whole_numbers! {
     VocabSize(usize) "vocab_size", 0, "a number of tokens, such as 32000";
     MinFrequency(u64) "min_frequency", 0, "0 or more, where 0 is no limit";
     MinCount(u64) "min_count", 0, "0 or more, where 0 and 1 keep all pieces";
+    MaxMerges(usize) "max_merges", 0, "0 or more, or None for as many as the vocabulary holds";
+    GlobalMerges(usize) "global_merges", 0, "0 or more, where 0 is none";
+    WindowSize(usize) "window_size", 1, "1 or more, such as 100";
     LimitAlphabet(usize) "limit_alphabet", 0, "0 or more, or None for all characters";
     MaxTokenLength(usize) "max_token_length", 0, "0 or more, or None for any length";
     SuperwordsFrom(usize) "superwords_from", 1, "a number of tokens, such as 24000";
@@ -147,6 +150,8 @@ floats! {
     // Of training.
     Share "sample", (Excluded(0.0), Included(1.0)), "a number of bytes, or a share of more than 0 and at most 1, such as 0.1";
     CharacterCoverage "character_coverage", (Excluded(0.0), Included(1.0)), "a share, more than 0 and at most 1, such as 0.9995";
+    Ratio "ratios", (Excluded(0.0), Included(f64::MAX)), "a number of more than 0 for each language, such as 1.5";
+    WindowAlpha "alpha", (Excluded(0.0), Included(f64::MAX)), "more than 0, such as 2.0";
     CheckpointSeconds "checkpoint_seconds", 0.0..=f64::MAX, "0 or more, such as 60";
     ShrinkingFactor "shrinking_factor", (Excluded(0.0), Excluded(1.0)), "the share that a round keeps, more than 0 and less than 1, such as 0.75";
 }

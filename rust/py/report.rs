@@ -7,6 +7,7 @@ use super::error::entry;
 use super::word_counts::{samples_list, totals_dict};
 use crate::corpus::word_counts::{MixedSource, Sample, Totals};
 use crate::error::Error;
+use crate::trainers::parity::TrainedLanguage;
 
 /// What a trainer adds to the vocabulary one by one.
 #[derive(Clone, Copy)]
@@ -24,6 +25,8 @@ pub(super) struct PyTrainReport {
     pub totals: Totals,
     pub samples: Vec<Sample>,
     pub sources: Vec<MixedSource>,
+    /// Of parity-aware training.
+    pub languages: Vec<TrainedLanguage>,
     pub distinct_pieces: usize,
     pub trained: Trained,
     pub dropped: Vec<(String, u64)>,
@@ -67,6 +70,25 @@ impl PyTrainReport {
                 dict.set_item("factor", source.factor)?;
                 dict.set_item("totals", totals_dict(py, &source.totals)?)?;
                 dict.set_item("share", source.share)?;
+                all.append(dict)?;
+            }
+            Ok(all)
+        })
+    }
+
+    /// What `train_parity_bpe` did for each language: `language`, its `merges`, and the tokens of its
+    /// development text, or of its text if there is none, before the first merge (`initial_tokens`)
+    /// and after the last (`tokens`); empty for other trainers.
+    #[getter]
+    fn languages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        entry(|| {
+            let all = PyList::empty(py);
+            for language in &self.languages {
+                let dict = PyDict::new(py);
+                dict.set_item("language", &language.name)?;
+                dict.set_item("merges", language.merges)?;
+                dict.set_item("initial_tokens", language.initial_tokens)?;
+                dict.set_item("tokens", language.tokens)?;
                 all.append(dict)?;
             }
             Ok(all)
@@ -128,7 +150,7 @@ impl PyTrainReport {
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         entry(|| {
             let report = this.get();
-            let state = (&report.totals, &report.samples, &report.sources);
+            let state = (&report.totals, &report.samples, &report.sources, &report.languages);
             let read = serde_json::to_string(&state);
             let read = read.map_err(|error| Error::Internal(error.to_string()))?;
             let (merges, pieces) = match report.trained {
@@ -161,7 +183,7 @@ impl PyTrainReport {
             let ((distinct_pieces, merges, pieces), (count_seconds, merge_seconds)) = (sizes, seconds);
             let (resumed, superwords_from) = rest;
             let read = serde_json::from_str(read);
-            let (totals, samples, sources) =
+            let (totals, samples, sources, languages) =
                 read.map_err(|error| Error::format("totals", error.to_string()))?;
             let trained = merges.map_or(Trained::Pieces(pieces), Trained::Merges);
             Ok(Self {
@@ -169,6 +191,7 @@ impl PyTrainReport {
                 totals,
                 samples,
                 sources,
+                languages,
                 distinct_pieces,
                 trained,
                 dropped,

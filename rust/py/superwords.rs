@@ -158,6 +158,7 @@ pub(super) fn train(
         totals,
         samples,
         sources,
+        languages: Vec::new(),
         distinct_pieces,
         trained: Trained::Merges(trained.merges.len()),
         dropped: Vec::new(),

@@ -33,12 +33,12 @@ use crate::trainers::bpe::{Alphabet, BpeTrainer, TieBreak, TrainedMerges, Unit};
 use crate::trainers::checkpoint::Checkpoint;
 use crate::trainers::superwords::SuperwordTraining;
 
-fn default_pipeline() -> Result<Pipeline> {
+pub(super) fn default_pipeline() -> Result<Pipeline> {
     Ok(Pipeline::new(PreTokenizer::from_name("gpt2")?))
 }
 
 /// Takes `initial_alphabet`.
-fn alphabet(object: Option<&Bound<'_, PyAny>>, unit: Unit) -> PyResult<Alphabet> {
+pub(super) fn alphabet(object: Option<&Bound<'_, PyAny>>, unit: Unit) -> PyResult<Alphabet> {
     let Some(object) = object else {
         return Ok(match unit {
             Unit::Bytes => Alphabet::ByteLevel,
@@ -71,7 +71,7 @@ fn alphabet(object: Option<&Bound<'_, PyAny>>, unit: Unit) -> PyResult<Alphabet>
 
 /// Takes `unit`. The default is bytes, but characters if `▁` marks the spaces, if there is a byte
 /// fallback, or if the base has them.
-fn unit(
+pub(super) fn unit(
     name: Option<&str>,
     pipeline: &Pipeline,
     byte_fallback: bool,
@@ -139,6 +139,7 @@ fn train(
         totals: *counts.totals(),
         samples: counts.samples().to_vec(),
         sources,
+        languages: Vec::new(),
         distinct_pieces: counts.len(),
         trained: Trained::Merges(trained.merges.len()),
         dropped: trained.dropped.iter().map(|(symbol, count)| (spelled(symbol), *count)).collect(),

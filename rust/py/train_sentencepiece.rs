@@ -185,6 +185,7 @@ impl SentencePieceTraining {
             totals: *counts.totals(),
             samples: counts.samples().to_vec(),
             sources,
+            languages: Vec::new(),
             distinct_pieces: counts.len(),
             trained: Trained::Merges(trained.n_merges),
             dropped: trained.dropped.iter().map(|(c, count)| (c.to_string(), *count)).collect(),

@@ -199,6 +199,7 @@ pub(super) fn train_unigram(
             totals: *counts.totals(),
             samples: counts.samples().to_vec(),
             sources,
+            languages: Vec::new(),
             distinct_pieces: counts.len(),
             trained: Trained::Pieces(tokenizer.vocab_size()),
             dropped: trained.dropped.iter().map(|(c, count)| (c.to_string(), *count)).collect(),

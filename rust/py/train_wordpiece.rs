@@ -160,6 +160,7 @@ pub(super) fn train_wordpiece(
             totals: *counts.totals(),
             samples: counts.samples().to_vec(),
             sources,
+            languages: Vec::new(),
             distinct_pieces: counts.len(),
             trained: Trained::Merges(trained.merges.len()),
             dropped: trained.dropped.iter().map(|(symbol, count)| (spelled(symbol), *count)).collect(),

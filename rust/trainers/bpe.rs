@@ -1,6 +1,6 @@
 //! `BpeTrainer`: trains merges from counted pieces, which [`crate::WordCounts`] collects from text.
 //!
-//! Merges follow one of three documented total orders ([`TieBreak`]). The default gives the same
+//! Merges follow one of the documented total orders ([`TieBreak`]). The default gives the same
 //! ids as Hugging Face's `BpeTrainer` 0.23. `pair_merging` does the work.
 
 mod sentencepiece;
@@ -262,7 +262,7 @@ impl BpeTrainer {
 
 impl Alphabet {
     /// The required characters. With [`Unit::Bytes`] they represent bytes.
-    fn chars(&self) -> Vec<char> {
+    pub(crate) fn chars(&self) -> Vec<char> {
         match self {
             Self::Seen => Vec::new(),
             Self::ByteLevel => byte_level::BYTE_TO_CHAR.to_vec(),

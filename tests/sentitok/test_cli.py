@@ -34,6 +34,7 @@ NAMES = [
         "verify",
         "eval",
         "compare",
+        "align",
         "convert",
     ),
     *("doctor", "prune", "transplant", "lock", "check", "bench", "serve"),

@@ -374,3 +374,43 @@ def test_progress_format_reads_as_in_tokenizers(format: str) -> None:
     )
     assert ours.trainers.BpeTrainer().progress_format == theirs.trainers.BpeTrainer().progress_format
     assert not hasattr(ours.trainers.WordPieceTrainer(), "progress_format")
+
+
+@pytest.mark.parametrize("has_dev", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"num_merges": 80},
+        {"num_merges": 200, "total_symbols": True, "special_tokens": ["<s>"]},
+        {"num_merges": 3, "total_symbols": True},
+        {"num_merges": 60, "variant": "window", "window_size": 5, "alpha": 1.5},
+        {"num_merges": 60, "ratio": [1, 2], "global_merges": 20, "initial_alphabet": ["q", "§"]},
+    ],
+    ids=str,
+)
+def test_languages_give_the_same_tokenizer(
+    declarations: Path, options: dict[str, Any], has_dev: bool
+) -> None:
+    lines = declarations.read_text("utf-8").splitlines()
+    texts = [lines[548:641], lines[1660:1753]]
+    found = []
+    for lib in (theirs, ours):
+        for splitter in (lib.pre_tokenizers.ByteLevel(), lib.pre_tokenizers.Whitespace()):
+            tokenizer = lib.Tokenizer(lib.models.BPE(unk_token="[UNK]"))
+            tokenizer.pre_tokenizer = splitter
+            trainer = lib.trainers.ParityBpeTrainer(show_progress=False, **options)
+            dev = [one[:20] for one in texts] if has_dev else None
+            trainer.train_from_iterator(tokenizer, [iter(texts[0]), [texts[1]]], dev)
+            found.append((json.loads(tokenizer.to_str()), repr(trainer)))
+    assert found[:2] == found[2:]
+
+
+def test_wrong_languages_are_refused() -> None:
+    for lib in (theirs, ours):
+        trainer = lib.trainers.ParityBpeTrainer(show_progress=False)
+        tokenizer = lib.Tokenizer(lib.models.BPE())
+        for train, dev, match in (([], None, "must not be empty"), ([["a"]], [["a"], ["b"]], "length")):
+            with pytest.raises(ValueError, match=match):
+                trainer.train_from_iterator(tokenizer, train, dev)
+        with pytest.raises(ValueError, match="base"):
+            lib.trainers.ParityBpeTrainer(variant="fair")

@@ -33,6 +33,7 @@ MODES: dict[str, dict[str, list[str]]] = {
         "extend": ["dirty.txt", *READ, "--extend", "merged.json", "--vocab", "700", "-o", "new.json"],
         "sentencepiece": [*TRAIN, "--method", "sentencepiece"],
         "characters": [*TRAIN, "--unit", "chars"],
+        "languages": ["--balance", "parity", "other=reviews.jsonl", *TRAIN],
     },
     "train-wordpiece": {
         "files": TRAIN,
@@ -60,6 +61,12 @@ MODES: dict[str, dict[str, list[str]]] = {
     "eval": {
         "files": ["tokenizer.json", "dirty.txt", "reviews.jsonl"],
         "ranks": ["ranks.tiktoken", "dirty.txt", "--pattern", "gpt2"],
+        "languages": ["tokenizer.json", "--parallel", "dirty.txt", "reviews.jsonl"],
+    },
+    "align": {
+        "text": ["tokenizer.json", "merged.json", "A film <s>."],
+        "stdin": ["tokenizer.json", "merged.json"],
+        "ranks": ["tokenizer.json", "ranks.tiktoken", "A film.", "--pattern", "gpt2"],
     },
     "compare": {
         "files": ["tokenizer.json", "merged.json", "dirty.txt"],
@@ -109,6 +116,13 @@ PROBES: dict[str, list[list[str]]] = {
     "--normalizer": [["--normalizer", "lowercase"]],
     "--pre-tokenizer": [["--pre-tokenizer", "cl100k"]],
     "--pattern": [["--pattern", "cl100k"], ["--pattern", r"\w+|\W"]],
+    "--balance": [["--balance", "parity"], ["--balance", "fair"]],
+    "--development": [["--development", "dirty.txt"]],
+    "--ratio": [["--ratio", "dirty=2"]],
+    "--window": [["--window", "3", "--alpha", "0.5"]],
+    "--alpha": [["--alpha", "0.5"]],
+    "--global-merges": [["--global-merges", "50"]],
+    "--against": [["--against", "reviews"]],
     "--special": [["--special", "<new>"], ["--special", "<new>=5000"]],
     "--min-frequency": [["--min-frequency", "300"]],
     "--initial-alphabet": [["--initial-alphabet", "xyz☃"]],

@@ -7,6 +7,7 @@ starts at once.
 import typer
 
 from . import (
+    align,
     bench,
     compare,
     convert,
@@ -63,6 +64,7 @@ def _build() -> typer.Typer:
         verify,
         evaluate,
         compare,
+        align,
         convert,
         doctor,
         transplant,

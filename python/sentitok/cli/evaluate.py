@@ -12,6 +12,7 @@ from .engine import EngineOptions
 from .existing import Force, announce, put
 from .loading import FileOptions, refuse_unneeded
 from .output import Output, number, of_total, table
+from .parallel import Parallel
 from .texts import TextOptions, note_replaced
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def evaluate(
     ] = None,
     *,
     force: Force = False,
+    languages: Parallel,
     file: FileOptions,
     reading: TextOptions,
     engine: EngineOptions,
@@ -70,7 +72,11 @@ def evaluate(
     from sentitok.documents import n_bytes
     from sentitok.evaluate import evaluate_all
 
-    chosen, texts = (tokenizers, files) if tokenizers else _apart(files)
+    parallel = languages.is_wanted()
+    if tokenizers:
+        chosen, texts = tokenizers, files
+    else:
+        chosen, texts = _apart(files, languages.split(files) if parallel else len(files))
     if not (chosen and texts):
         raise UsageError(_missing(files, chosen))
     output = Output("sentitok.eval/1", as_json=as_json, quiet=quiet)
@@ -82,6 +88,10 @@ def evaluate(
     engine.check()
     if engine.engine is not None:
         refuse("its figure counts in this process; leave --engine out", "plot")
+    if parallel:
+        refuse_unneeded(*chosen)
+        languages.measure(chosen, [file.load(path) for path in chosen], texts, reading, engine, output)
+        return
     total = len(chosen) * n_bytes(
         texts, reading.format
     )  # and a file that is missing is found before all else
@@ -183,10 +193,13 @@ def _values(measured: "Evaluation") -> dict[str, Any]:
     return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in measured.as_dict().items()}
 
 
-def _apart(files: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Tells the tokenizers at the front from the texts behind them, by name or by how they begin."""
+def _apart(files: list[Path], most: int) -> tuple[list[Path], list[Path]]:
+    """Tells the tokenizers at the front, `most` at most, from the texts behind them.
+
+    They are known by name or by how they begin.
+    """
     n = 0
-    while n < len(files) and (_is_named_tokenizer(files[n]) or _begins_as_tokenizer(files[n])):
+    while n < most and (_is_named_tokenizer(files[n]) or _begins_as_tokenizer(files[n])):
         n += 1
     return files[:n], files[n:]
 
@@ -227,6 +240,6 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "sentitok eval tokenizer.json corpus.txt",
             "sentitok eval tokenizer.json merged.json corpus.txt --plot eval.svg",
-            "sentitok eval ranks.tiktoken corpus.txt --pattern gpt2",
+            "sentitok eval tokenizer.json --parallel en=corpus.txt other=reviews.jsonl",
         ),
     )(grouped(evaluate))

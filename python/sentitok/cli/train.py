@@ -14,6 +14,7 @@ import typer
 
 from .command import Command, UsageError, refuse, size
 from .existing import announce, put
+from .languages import language_lines
 from .output import Output, bytes_text, counted, lines, number, peak_memory, sized
 from .process import complain
 from .signals import TerminatedError
@@ -653,6 +654,7 @@ def _summary(tokenizer: "Tokenizer", written: list[str], output: Output) -> dict
             "totals": report.totals,
             "samples": report.samples,
             "sources": report.sources,
+            **({"languages": report.languages} if report.languages else {}),
             "resumed": report.resumed,
             "stage_seconds": report.seconds,
         }
@@ -702,6 +704,7 @@ def _text(summary: dict[str, Any], asked: int, following: str) -> str:
         pairs.append(
             ("source", f"{source['path']} x={source['weight']}: {source['share']:.1%} of the pieces")
         )
+    pairs += language_lines(summary.get("languages", []))
     if summary.get("resumed"):
         pairs.append(("resumed", summary["resumed"]))
     # What reading changed is said even if it is little: nothing goes in silence.

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .balance import Balance
 from .command import AsJson, Quiet, Traceback, UsageError, examples, grouped, refuse
 from .existing import Force
 from .loading import load_plain
@@ -194,6 +195,7 @@ def train_bpe(
     ] = None,
     *,
     superwords: Superwords,
+    balance: Balance,
     options: CountOptions,
     saving: Saving,
     dry_run: DryRun = False,
@@ -256,6 +258,7 @@ def train_bpe(
         sentitok.train_bpe, shape, limits, usual, src, weighted(counts), vocab, out, partial, base,
         names_pipeline=normalizer is not None or splitter is not None, any_cut=method == "merges",
     )  # fmt: skip
+    training = balance.training(training)
     run(training, options, saving, output, dry_run=dry_run, force=force)
 
 
@@ -268,8 +271,7 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         epilog=examples(
             "sentitok train-bpe corpus.txt --vocab 2000 -o tokenizer.json",
-            'sentitok train-bpe reviews.jsonl --vocab 1000 --special "<|endoftext|>"',
-            "sentitok train-bpe corpus.txt --extend merged.json --add 200 -o new.json",
             "sentitok train-bpe corpus.txt --vocab 2000 --superwords-from 1500 -o superwords.json",
+            "sentitok train-bpe --balance parity en=corpus.txt sw=reviews.jsonl",
         ),
     )(grouped(train_bpe))

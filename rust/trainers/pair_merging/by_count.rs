@@ -23,6 +23,9 @@ pub enum TieBreak {
     Bytes,
     /// Fewer symbols first, then the smaller string, as in SentencePiece.
     SentencePiece,
+    /// The greater pair of texts first, as in Hugging Face's `ParityBpeTrainer`: bytes compare as
+    /// their byte-level characters.
+    Text,
 }
 
 impl TieBreak {
@@ -52,22 +55,80 @@ impl TieBreak {
                 };
                 (length(a).cmp(&length(b))).then_with(|| text(a).cmp(text(b))).then_with(by_ids)
             }
+            TieBreak::Text => {
+                let by_text = |a, b| tokens.text_order(b).cmp(tokens.text_order(a));
+                by_text(a.left, b.left).then_with(|| by_text(a.right, b.right)).then_with(by_ids)
+            }
         }
     }
 }
 
 /// A heap of candidates, the most frequent first.
-pub(crate) struct ByCount {
+pub(crate) struct CandidateHeap {
     tie_break: TieBreak,
     heap: Vec<Candidate>,
 }
 
-impl ByCount {
+impl CandidateHeap {
     pub(crate) fn new(tie_break: TieBreak) -> Self {
         Self { tie_break, heap: Vec::new() }
     }
 
-    fn pop(&mut self, tokens: &Tokens) {
+    /// Replaces all candidates, in linear time.
+    pub(crate) fn fill(
+        &mut self,
+        tokens: &Tokens,
+        pairs: impl ExactSizeIterator<Item = Candidate>,
+    ) -> Result<()> {
+        self.heap.clear();
+        self.heap.make_room(pairs.len())?;
+        self.heap.extend(pairs);
+        for at in (0..self.heap.len() / 2).rev() {
+            self.sift_down(tokens, at);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn push(&mut self, tokens: &Tokens, pair: Candidate) -> Result<()> {
+        let mut at = self.heap.len();
+        memory::push(&mut self.heap, pair)?;
+        while at > 0 {
+            let parent = (at - 1) / 2;
+            if !self.tie_break.before(tokens, &pair, &self.heap[parent]) {
+                break;
+            }
+            self.heap[at] = self.heap[parent];
+            at = parent;
+        }
+        self.heap[at] = pair;
+        Ok(())
+    }
+
+    /// The best pair; `None` if no pair is left that occurs `least` times. `count` gives the
+    /// current count of a pair, which only falls; a pair rarer than `least` is then removed.
+    pub(crate) fn best(
+        &mut self,
+        tokens: &Tokens,
+        least: u64,
+        mut count: impl FnMut(Candidate) -> u64,
+    ) -> Option<Candidate> {
+        while let Some(&first) = self.heap.first() {
+            let count = count(first);
+            if count == first.count {
+                return Some(first);
+            }
+            if count >= least {
+                self.heap[0].count = count;
+                self.sift_down(tokens, 0);
+            } else {
+                self.pop(tokens);
+            }
+        }
+        None
+    }
+
+    /// Removes the first pair.
+    pub(crate) fn pop(&mut self, tokens: &Tokens) {
         if !self.heap.is_empty() {
             self.heap.swap_remove(0);
             self.sift_down(tokens, 0);
@@ -96,52 +157,38 @@ impl ByCount {
     }
 }
 
+/// Byte-pair encoding: the pairs of a window in a heap.
+pub(crate) struct ByCount {
+    heap: CandidateHeap,
+}
+
+impl ByCount {
+    pub(crate) fn new(tie_break: TieBreak) -> Self {
+        Self { heap: CandidateHeap::new(tie_break) }
+    }
+}
+
 impl Order for ByCount {
-    /// Rebuilds the heap in linear time.
     fn fill(&mut self, tokens: &Tokens, pairs: &Pairs) -> Result<()> {
-        self.heap.clear();
-        let pairs = pairs.iter();
-        self.heap.make_room(pairs.len())?;
-        self.heap.extend(pairs);
-        for at in (0..self.heap.len() / 2).rev() {
-            self.sift_down(tokens, at);
-        }
-        Ok(())
+        self.heap.fill(tokens, pairs.iter())
     }
 
     fn push(&mut self, tokens: &Tokens, pair: Candidate) -> Result<()> {
-        let mut at = self.heap.len();
-        memory::push(&mut self.heap, pair)?;
-        while at > 0 {
-            let parent = (at - 1) / 2;
-            if !self.tie_break.before(tokens, &pair, &self.heap[parent]) {
-                break;
-            }
-            self.heap[at] = self.heap[parent];
-            at = parent;
-        }
-        self.heap[at] = pair;
-        Ok(())
+        self.heap.push(tokens, pair)
     }
 
     fn best(&mut self, tokens: &Tokens, pairs: &mut Pairs, least: u64, _: bool) -> Next {
-        while let Some(&first) = self.heap.first() {
-            let count = pairs.count(first.index);
-            if count == first.count {
-                return Next::Pair(first);
+        let best = self.heap.best(tokens, least, |pair| {
+            let count = pairs.count(pair.index);
+            if count < least {
+                pairs.remove(pair);
             }
-            if count >= least {
-                self.heap[0].count = count;
-                self.sift_down(tokens, 0);
-            } else {
-                self.pop(tokens);
-                pairs.remove(first);
-            }
-        }
-        Next::Rarer
+            count
+        });
+        best.map_or(Next::Rarer, Next::Pair)
     }
 
     fn remove(&mut self, tokens: &Tokens, _: Candidate) {
-        self.pop(tokens);
+        self.heap.pop(tokens);
     }
 }

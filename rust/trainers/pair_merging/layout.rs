@@ -42,6 +42,8 @@ pub(crate) struct SymbolLayout {
     /// The position where each weight begins, ascending.
     weight_starts: Vec<u32>,
     weights: Vec<u64>,
+    /// The index in `weights` where each group of pieces begins, if there are groups.
+    group_starts: Vec<u32>,
 }
 
 impl SymbolLayout {
@@ -77,7 +79,21 @@ impl SymbolLayout {
     pub(crate) fn with_slots(n: usize) -> Result<Self> {
         let mut slots = memory::reserved(n + 1)?;
         slots.push(SEPARATOR);
-        Ok(Self { slots, weight_starts: Vec::new(), weights: Vec::new() })
+        Ok(Self { slots, weight_starts: Vec::new(), weights: Vec::new(), group_starts: Vec::new() })
+    }
+
+    /// Begins a group of pieces, which must be in order of weight as those of a layout without
+    /// groups.
+    pub(crate) fn begin_group(&mut self) {
+        self.group_starts.push(self.weights.len() as u32);
+    }
+
+    /// The position where each group begins, and the end of the last. Valid until
+    /// [`SymbolLayout::compact`].
+    pub(crate) fn group_positions(&self) -> Vec<u32> {
+        let position = |&start: &u32| self.weight_starts.get(start as usize).copied();
+        let end = self.slots.len() as u32;
+        self.group_starts.iter().map(|start| position(start).unwrap_or(end)).chain([end]).collect()
     }
 
     /// Appends a run and empties it. Skips a run of one symbol, which has no pair.
@@ -118,7 +134,8 @@ impl SymbolLayout {
     }
 
     fn begin_weight(&mut self, weight: u64) {
-        if self.weights.last() != Some(&weight) {
+        let begins_group = self.group_starts.last() == Some(&(self.weights.len() as u32));
+        if begins_group || self.weights.last() != Some(&weight) {
             self.weight_starts.push(self.slots.len() as u32);
             self.weights.push(weight);
         }

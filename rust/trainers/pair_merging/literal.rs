@@ -142,7 +142,7 @@ pub(super) fn train(
 }
 
 /// The last merge of each pair. The model has one merge per pair, and the last one overwrites.
-fn last_of_each(merges: Vec<Merge>) -> Vec<Merge> {
+pub(crate) fn last_of_each(merges: Vec<Merge>) -> Vec<Merge> {
     let last: FxHashMap<Pair, usize> =
         merges.iter().enumerate().map(|(rank, merge)| ((merge.left, merge.right), rank)).collect();
     let keep = |(rank, merge): &(usize, Merge)| last[&(merge.left, merge.right)] == *rank;

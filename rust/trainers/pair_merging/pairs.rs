@@ -48,7 +48,7 @@ impl Positions {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, position: u32) -> Result<()> {
+    pub(crate) fn push(&mut self, position: u32) -> Result<()> {
         match self {
             Self::One(first) => *self = Self::Many(vec![*first, position]),
             Self::Many(list) if list.capacity() == 0 => *self = Self::One(position),
@@ -57,14 +57,14 @@ impl Positions {
         Ok(())
     }
 
-    pub(super) fn as_slice(&self) -> &[u32] {
+    pub(crate) fn as_slice(&self) -> &[u32] {
         match self {
             Self::One(position) => std::slice::from_ref(position),
             Self::Many(list) => list,
         }
     }
 
-    pub(super) fn append(&mut self, others: &Self) -> Result<()> {
+    pub(crate) fn append(&mut self, others: &Self) -> Result<()> {
         others.as_slice().iter().try_for_each(|&position| self.push(position))
     }
 
@@ -84,11 +84,13 @@ pub(crate) struct Pairs {
 
 /// The key of a pair.
 #[inline]
-pub(super) fn key(left: TokenId, right: TokenId) -> u64 {
+pub(crate) fn key(left: TokenId, right: TokenId) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
 
-fn parts(key: u64) -> (TokenId, TokenId) {
+/// The pair of a key.
+#[inline]
+pub(crate) fn parts(key: u64) -> (TokenId, TokenId) {
     ((key >> 32) as TokenId, key as TokenId)
 }
 

@@ -29,6 +29,14 @@ struct Change {
     index: u32,
 }
 
+/// How a merge changes the pairs with one neighbour: `old` lost this count, `new` has that.
+pub(crate) struct PairChange {
+    pub(crate) old: (TokenId, TokenId),
+    pub(crate) lost: u64,
+    pub(crate) new: (TokenId, TokenId),
+    pub(crate) born: u64,
+}
+
 /// The neighbours on one side.
 #[derive(Default)]
 struct Side {
@@ -61,7 +69,7 @@ impl Side {
 
 /// The changes of the current merge; kept between merges to reuse memory.
 #[derive(Default)]
-pub(super) struct Rewriter {
+pub(crate) struct Rewriter {
     before: Side,
     after: Side,
 }
@@ -69,7 +77,7 @@ pub(super) struct Rewriter {
 impl Rewriter {
     /// Rewrites the occurrences of a pair. Returns the weighted number of merges, which is less
     /// than the count if occurrences overlap.
-    pub(super) fn merge(
+    pub(crate) fn merge(
         &mut self,
         layout: &mut SymbolLayout,
         tokens: &Tokens,
@@ -144,6 +152,40 @@ impl Rewriter {
             }
         }
         Ok(merged)
+    }
+
+    /// Calls `f` with each changed pair, the count it lost and the count with which it is new, and
+    /// forgets these changes. The positions of new pairs stay for [`Rewriter::take_births`].
+    pub(crate) fn take_changes(
+        &mut self,
+        (left, right): (TokenId, TokenId),
+        id: TokenId,
+        mut f: impl FnMut(PairChange) -> Result<()>,
+    ) -> Result<()> {
+        for (side, is_before) in [(&mut self.before, true), (&mut self.after, false)] {
+            for symbol in side.touched.drain(..) {
+                let change = std::mem::take(&mut side.changes[symbol as usize]);
+                let (old, new) =
+                    if is_before { ((symbol, left), (symbol, id)) } else { ((right, symbol), (id, symbol)) };
+                f(PairChange { old, lost: change.lost, new, born: change.born })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `f` with each new pair and its position, ascending for each pair, and forgets them.
+    pub(crate) fn take_births(
+        &mut self,
+        id: TokenId,
+        mut f: impl FnMut((TokenId, TokenId), u32) -> Result<()>,
+    ) -> Result<()> {
+        for (symbol, position) in self.before.births.drain(..) {
+            f((symbol, id), position)?;
+        }
+        for (symbol, position) in self.after.births.drain(..) {
+            f((id, symbol), position)?;
+        }
+        Ok(())
     }
 
     /// Counts the pairs of a token again by a scan. Needed if the token occurred in pieces before

@@ -16,16 +16,22 @@ use crate::parallel;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
+/// The greatest count in a window is at most about this many times the least.
+const RANGE: u64 = 16;
+/// How many pairs to hold per merge still to be made, because most merges also remove other pairs.
+const SPARE: usize = 3;
+/// A window holds at least this many pairs, if there are any.
+const MIN_PAIRS: usize = 1 << 12;
 /// How many slots are read between two checks for progress.
 const PAUSE: usize = 1 << 16;
 /// The fewest slots for which another thread pays off.
 const SHARE: usize = 1 << 16;
 
 /// A compact layout to be scanned.
-pub(super) struct Scan<'a> {
-    pub(super) layout: &'a SymbolLayout,
-    pub(super) tokens: &'a Tokens,
-    pub(super) limits: &'a Limits,
+pub(crate) struct Scan<'a> {
+    pub(crate) layout: &'a SymbolLayout,
+    pub(crate) tokens: &'a Tokens,
+    pub(crate) limits: &'a Limits,
 }
 
 impl Scan<'_> {
@@ -33,17 +39,14 @@ impl Scan<'_> {
     pub(super) fn sketch(&self, progress: &mut Progress) -> Result<Sketch> {
         let sketches = self.read(
             progress,
-            || Sketch::new(self.layout.len()),
+            || Sketch::new(self.layout.len().next_power_of_two().trailing_zeros().clamp(8, 18)),
             |sketch, _, left, right, weight| {
-                let cell = sketch.cell(left, right);
-                sketch.sums[cell] = sketch.sums[cell].saturating_add(weight);
+                sketch.add(left, right, weight);
                 Ok(())
             },
         )?;
         let sum = sketches.into_iter().reduce(|mut sum, other| {
-            for (sum, other) in sum.sums.iter_mut().zip(other.sums) {
-                *sum = sum.saturating_add(other);
-            }
+            sum.add_all(&other);
             sum
         });
         sum.ok_or_else(|| Error::Internal("a layout was read by no thread".to_owned()))
@@ -52,7 +55,7 @@ impl Scan<'_> {
     /// All pairs with at least this count, with positions.
     pub(super) fn pairs(&self, sketch: &Sketch, least: u64, progress: &mut Progress) -> Result<Pairs> {
         let found = self.read(progress, Pairs::default, |pairs, position, left, right, weight| {
-            if sketch.sums[sketch.cell(left, right)] < least {
+            if sketch.bound(left, right) < least {
                 return Ok(());
             }
             let pair = pairs.entry(left, right)?;
@@ -78,7 +81,8 @@ impl Scan<'_> {
         progress.tick(Stage::Merge, self.tokens.len() as u64, self.limits.vocab_size as u64)
     }
 
-    fn sum(&self, a: u64, b: u64, left: TokenId, right: TokenId) -> Result<u64> {
+    /// Adds two counts of a pair.
+    pub(crate) fn sum(&self, a: u64, b: u64, left: TokenId, right: TokenId) -> Result<u64> {
         a.checked_add(b).ok_or_else(|| Error::CountOverflow {
             what: format!("the pair {:?}", String::from_utf8_lossy(&self.tokens.joined(left, right))),
         })
@@ -86,7 +90,7 @@ impl Scan<'_> {
 
     /// Calls `f` with each pair, its position and weight, and the state of its thread. Returns the
     /// state of each thread, in the order of positions.
-    fn read<T: Send>(
+    pub(crate) fn read<T: Send>(
         &self,
         progress: &mut Progress,
         empty: impl Fn() -> T + Sync,
@@ -143,15 +147,34 @@ impl Scan<'_> {
 }
 
 /// Hashed sums of the weights of pairs. A sum is never less than the count of its pair.
-pub(super) struct Sketch {
+pub(crate) struct Sketch {
     sums: Vec<u64>,
     shift: u32,
 }
 
 impl Sketch {
-    fn new(n_slots: usize) -> Self {
-        let bits = n_slots.next_power_of_two().trailing_zeros().clamp(8, 18);
+    /// A table of `2^bits` sums.
+    pub(crate) fn new(bits: u32) -> Self {
         Self { sums: vec![0; 1 << bits], shift: 64 - bits }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, left: TokenId, right: TokenId, weight: u64) {
+        let cell = self.cell(left, right);
+        self.sums[cell] = self.sums[cell].saturating_add(weight);
+    }
+
+    /// Adds the sums of a sketch of the same size.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        for (sum, other) in self.sums.iter_mut().zip(&other.sums) {
+            *sum = sum.saturating_add(*other);
+        }
+    }
+
+    /// An upper bound of the count of a pair.
+    #[inline]
+    pub(crate) fn bound(&self, left: TokenId, right: TokenId) -> u64 {
+        self.sums[self.cell(left, right)]
     }
 
     #[inline]
@@ -161,17 +184,27 @@ impl Sketch {
     }
 
     /// An upper bound of all counts.
-    pub(super) fn max(&self) -> u64 {
+    pub(crate) fn max(&self) -> u64 {
         self.sums.iter().copied().max().unwrap_or(0)
     }
 
     /// A count between `low` and `high` that about `n` of the sums reach; `low` if fewer do.
-    pub(super) fn reached_by(&self, n: usize, low: u64, high: u64) -> u64 {
+    pub(crate) fn reached_by(&self, n: usize, low: u64, high: u64) -> u64 {
         let mut sums: Vec<u64> = self.sums.iter().copied().filter(|sum| (low..=high).contains(sum)).collect();
         if sums.len() <= n {
             return low;
         }
         let at = sums.len() - n;
         *sums.select_nth_unstable(at).1
+    }
+
+    /// The least count for a window whose counts are at most `bound`, from which `n_merges` merges
+    /// will be made. Pairs with a lower count than `min_frequency` are never merged.
+    pub(super) fn next_least(&self, bound: u64, min_frequency: u64, n_merges: usize) -> u64 {
+        if bound <= min_frequency {
+            return min_frequency;
+        }
+        let low = (bound / RANGE).max(bound.min(2)).max(min_frequency);
+        self.reached_by(n_merges * SPARE + MIN_PAIRS, low, bound).min(bound.div_ceil(2)).max(low)
     }
 }

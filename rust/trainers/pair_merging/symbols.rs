@@ -63,6 +63,18 @@ impl FirstSymbols {
         tokens: &mut Tokens,
         progress: &mut Progress,
     ) -> Result<Self> {
+        Self::with_more(options, pieces, &[], tokens, progress)
+    }
+
+    /// As [`FirstSymbols::new`]; `more` pieces also count for the alphabet, but add no symbols with
+    /// prefix or suffix.
+    pub(crate) fn with_more(
+        options: SymbolOptions<'_>,
+        pieces: &[(&[u8], u64)],
+        more: &[(&[u8], u64)],
+        tokens: &mut Tokens,
+        progress: &mut Progress,
+    ) -> Result<Self> {
         let SymbolOptions { unit, prefix, suffix, .. } = options;
         if options.byte_fallback && unit == Unit::Bytes {
             return Err(Error::Option {
@@ -80,7 +92,7 @@ impl FirstSymbols {
             }
         }
 
-        let (kept, dropped) = keep(&options, count(unit, pieces, progress)?)?;
+        let (kept, dropped) = keep(&options, count(unit, &[pieces, more], progress)?)?;
         let mut symbols = Self {
             unit,
             ids: FxHashMap::default(),
@@ -93,15 +105,22 @@ impl FirstSymbols {
             symbols.ids.insert(code, [Some(id); 4]);
         }
         if !prefix.is_empty() || !suffix.is_empty() {
+            let symbol_text = |place: Place, symbol: &[u8]| -> Vec<u8> {
+                let prefix = if place & 1 != 0 { prefix } else { &[] };
+                [prefix, symbol, if place & 2 != 0 { suffix } else { &[] }].concat()
+            };
             for (code, place) in symbols.places(pieces)? {
-                let mut text = if place & 1 != 0 { prefix.to_vec() } else { Vec::new() };
-                text.extend(unit.bytes(code));
-                if place & 2 != 0 {
-                    text.extend(suffix);
-                }
-                let id = tokens.intern(&text);
+                let id = tokens.intern(&symbol_text(place, &unit.bytes(code)));
                 if let Some(ids) = symbols.ids.get_mut(&code) {
                     ids[place] = Some(id);
+                }
+            }
+            if !more.is_empty() {
+                // A symbol has no id where no piece has it with this prefix or suffix.
+                for (&code, ids) in &mut symbols.ids {
+                    for (place, id) in ids.iter_mut().enumerate() {
+                        *id = tokens.find(&symbol_text(place, &unit.bytes(code)));
+                    }
                 }
             }
         }
@@ -216,7 +235,7 @@ fn utf8(piece: &[u8]) -> Result<&str> {
 }
 
 /// Counts symbols by the code point of their character.
-fn count(unit: Unit, pieces: &[(&[u8], u64)], progress: &mut Progress) -> Result<FxHashMap<u32, u64>> {
+fn count(unit: Unit, pieces: &[&[(&[u8], u64)]], progress: &mut Progress) -> Result<FxHashMap<u32, u64>> {
     let overflow = |code: u32| Error::CountOverflow {
         what: format!("the symbol {:?}", String::from_utf8_lossy(&unit.bytes(code))),
     };
@@ -224,7 +243,7 @@ fn count(unit: Unit, pieces: &[(&[u8], u64)], progress: &mut Progress) -> Result
     match unit {
         Unit::Bytes => {
             let mut by_byte = [0u64; 256];
-            for &(piece, weight) in pieces {
+            for &(piece, weight) in pieces.iter().copied().flatten() {
                 for &byte in piece {
                     let count = &mut by_byte[usize::from(byte)];
                     *count = count
@@ -237,7 +256,7 @@ fn count(unit: Unit, pieces: &[(&[u8], u64)], progress: &mut Progress) -> Result
             }
         }
         Unit::Chars => {
-            for (at, &(piece, weight)) in pieces.iter().enumerate() {
+            for (at, &(piece, weight)) in pieces.iter().copied().flatten().enumerate() {
                 if at % TICK == 0 {
                     progress.tick(Stage::Merge, 0, 0)?;
                 }

@@ -88,6 +88,16 @@ impl Tokens {
         &self.slab[start..self.ends[id]]
     }
 
+    /// What compares as the text of a token: its bytes, or the code points of its byte-level
+    /// characters.
+    pub(crate) fn text_order(&self, id: TokenId) -> impl Iterator<Item = u32> {
+        let is_bytes = self.unit == Unit::Bytes;
+        self.bytes(id).iter().map(move |&byte| match is_bytes {
+            true => byte_level::BYTE_TO_CHAR[usize::from(byte)].into(),
+            false => byte.into(),
+        })
+    }
+
     pub(crate) fn find(&self, bytes: &[u8]) -> Option<TokenId> {
         self.index.find(hash(bytes), |&id| self.bytes(id) == bytes).copied()
     }

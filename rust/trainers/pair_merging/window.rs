@@ -16,13 +16,6 @@ use crate::error::Result;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
-/// The greatest count in a window is at most about this many times the least.
-const RANGE: u64 = 16;
-/// How many pairs to hold per merge still to be made, because most merges also remove other pairs.
-const SPARE: usize = 3;
-/// A window holds at least this many pairs, if there are any.
-const MIN_PAIRS: usize = 1 << 12;
-
 /// The next step according to an order.
 pub(crate) enum Next {
     /// Merge this pair, whose count is current.
@@ -168,11 +161,10 @@ impl<O: Order> PairWindow<O> {
 
     /// The least count for the next window, whose counts are at most `bound`.
     fn next_least(&mut self, sketch: &Sketch, bound: u64, n_merges: usize) -> u64 {
-        if bound <= self.min_frequency || self.order.needs_all() {
+        if self.order.needs_all() {
             return self.min_frequency;
         }
-        let low = (bound / RANGE).max(bound.min(2)).max(self.min_frequency);
-        sketch.reached_by(n_merges * SPARE + MIN_PAIRS, low, bound).min(bound.div_ceil(2)).max(low)
+        sketch.next_least(bound, self.min_frequency, n_merges)
     }
 }
 

@@ -13,8 +13,9 @@ from .added import AddedToken
 from .encoding import Encoding
 from .inputs import Row, row_of, rows_of
 from .lengths import Padding, Truncation
+from .parity import trained_languages
 from .pipeline import Pipeline
-from .trainers import Trainer
+from .trainers import ParityBpeTrainer, Trainer
 from .training import trained
 
 __all__ = ["Tokenizer"]
@@ -298,8 +299,20 @@ class Tokenizer(Pipeline):
         """
         self._trained(trainer or self.model.get_trainer(), texts=iterator)
 
+    def _training_stages(self) -> dict[str, Any]:
+        return {"normalizer": self.normalizer, "pre_tokenizer": self.pre_tokenizer}
+
+    def _trained_on_languages(
+        self,
+        trainer: ParityBpeTrainer,
+        train: Sequence[Iterable[str | Iterable[str]]],
+        dev: Sequence[Iterable[str | Iterable[str]]] | None,
+        ratio: Sequence[float] | None,
+    ) -> None:
+        self.model = trained_languages(trainer, self._training_stages(), train, dev, ratio)
+        self.add_special_tokens(trainer.special_tokens)
+
     def _trained(self, trainer: Trainer, **source: Any) -> None:
-        stages = {"normalizer": self.normalizer, "pre_tokenizer": self.pre_tokenizer}
-        fields = trained(trainer, self.model, stages, **source)
+        fields = trained(trainer, self.model, self._training_stages(), **source)
         self.model.become(fields)
         self.add_special_tokens(trainer.special_tokens)

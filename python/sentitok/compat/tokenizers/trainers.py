@@ -5,8 +5,8 @@ not used. `sentitok.train_bpe` and its kin have more: a limit of memory, progres
 """
 
 import json
-from collections.abc import Iterable
-from typing import Any, ClassVar, NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, NoReturn, Protocol
 
 from ... import missing_attribute, numbers
 from ...messages import shown
@@ -14,12 +14,26 @@ from .added import AddedToken, token_of
 from .fields import Field, Holder, Json, flag, text, whole
 from .shown import written
 
-__all__ = ["BpeTrainer", "Merging", "Trainer", "UnigramTrainer", "WordLevelTrainer", "WordPieceTrainer"]
+__all__ = [
+    "BpeTrainer",
+    "Merging",
+    "ParityBpeTrainer",
+    "Trainer",
+    "UnigramTrainer",
+    "WordLevelTrainer",
+    "WordPieceTrainer",
+]
 
 _Tokens = Iterable[str | AddedToken]
+_Languages = Sequence[Iterable[str | Iterable[str]]]
 
 
-def _specs(tokens: _Tokens) -> list[Json]:
+def specs_of(tokens: _Tokens) -> list[Json]:
+    """Returns special tokens as a file has them.
+
+    Raises:
+        TypeError: for a text instead of a list.
+    """
     if isinstance(tokens, str):
         raise TypeError(f"special_tokens is {shown(tokens)}; it is a list of tokens: [{shown(tokens)}]")
     return [token_of(given, special=True).spec() for given in tokens]
@@ -29,7 +43,8 @@ def _share(value: float) -> float:
     return numbers.real("shrinking_factor", value, "the share that a round keeps, such as 0.75")
 
 
-def _tokens(specs: list[Json]) -> list[AddedToken]:
+def tokens_of(specs: list[Json]) -> list[AddedToken]:
+    """Returns special tokens from what a file has."""
     return [AddedToken(**spec) for spec in specs]
 
 
@@ -42,7 +57,8 @@ def _progress(value: object) -> str:
     return next((format for format, short in _PROGRESS.items() if short == name), "Indicatif")
 
 
-def _first_chars(alphabet: Iterable[str]) -> list[str]:
+def first_chars(alphabet: Iterable[str]) -> list[str]:
+    """Returns the first character of each text, as tokenizers takes an alphabet."""
     return [text[0] for text in alphabet if text]
 
 
@@ -56,7 +72,7 @@ class Trainer(Holder):
 
     vocab_size = Field[int](check=whole("vocab_size"))
     show_progress = Field[bool](check=flag("show_progress"))
-    special_tokens = Field[list[AddedToken]](check=_specs, shown=_tokens)
+    special_tokens = Field[list[AddedToken]](check=specs_of, shown=tokens_of)
 
     def __init__(self, **options: Any) -> None:
         if type(self) is Trainer:
@@ -96,7 +112,7 @@ class Merging(Trainer):
 
     min_frequency = Field[int](check=whole("min_frequency"))
     limit_alphabet = Field[int | None](check=whole("limit_alphabet", or_none=True))
-    initial_alphabet = Field[list[str]](check=_first_chars)
+    initial_alphabet = Field[list[str]](check=first_chars)
     continuing_subword_prefix = Field[str | None](check=text("continuing_subword_prefix"))
     end_of_word_suffix = Field[str | None](check=text("end_of_word_suffix"))
     max_token_length = Field[int | None](check=whole("max_token_length", or_none=True))
@@ -249,7 +265,7 @@ class UnigramTrainer(Trainer):
     model = "Unigram"
     n_sub_iterations = Field[int](check=whole("n_sub_iterations"))
     shrinking_factor = Field[float](check=_share)
-    initial_alphabet = Field[list[str]](check=_first_chars)
+    initial_alphabet = Field[list[str]](check=first_chars)
     unk_token = Field[str | None](check=text("unk_token"))
     max_piece_length = Field[int](check=whole("max_piece_length"))
     seed_size = Field[int](check=whole("seed_size"))
@@ -280,8 +296,134 @@ class UnigramTrainer(Trainer):
         )
 
 
-_ELSEWHERE = {"paritybpetrainer": "train with tokenizers; the file that it saves loads here"}
+def _alpha(value: Any) -> float:
+    return float(numbers.real("alpha", value, "more than 0, such as 2.0"))
+
+
+def _variant(value: Any) -> str:
+    if value not in ("base", "window"):
+        raise ValueError(f"variant is {shown(value)}; it is 'base' or 'window'")
+    return str(value)
+
+
+def _read_only(name: str) -> Callable[["ParityBpeTrainer"], Any]:
+    def get(trainer: "ParityBpeTrainer") -> Any:
+        return trainer.fields[name]
+
+    return get
+
+
+class _Trained(Protocol):
+    """A `Tokenizer`, whose module imports this one."""
+
+    def _trained_on_languages(
+        self,
+        trainer: "ParityBpeTrainer",
+        train: _Languages,
+        dev: _Languages | None,
+        ratio: Sequence[float] | None,
+    ) -> None: ...
+
+
+class ParityBpeTrainer(Holder):
+    """Trains a `BPE` on several languages, each merge for the language that needs it most.
+
+    Args:
+        num_merges: how many merges are made.
+        variant: `"base"`, or `"window"`, which limits the share of a language in the last merges.
+        min_frequency: how often a pair is there to be merged.
+        ratio: the compression that is wanted of each language.
+        global_merges: how many of the first merges are those of all languages together.
+        window_size: how many merges the window holds.
+        alpha: the share of a language in the window, times the number of languages.
+        total_symbols: whether `num_merges` is the size of the vocabulary instead.
+        special_tokens: the tokens of the first ids.
+        show_progress: kept and not used.
+        limit_alphabet: how many characters are kept, the most frequent ones.
+        initial_alphabet: characters that are there in any case.
+        continuing_subword_prefix: what tokens inside a word begin with.
+        end_of_word_suffix: what tokens at the end of a word end with.
+        max_token_length: as for `BpeTrainer`.
+    """
+
+    num_merges = Field[int](check=whole("num_merges"))
+    min_frequency = Field[int](check=whole("min_frequency"))
+    global_merges = Field[int](check=whole("global_merges"))
+    window_size = Field[int](check=whole("window_size"))
+    alpha = Field[float](check=_alpha)
+    total_symbols = Field[bool](check=flag("total_symbols"))
+    show_progress = Field[bool](check=flag("show_progress"))
+    special_tokens = Field[list[AddedToken]](check=specs_of, shown=tokens_of)
+    limit_alphabet = Field[int | None](check=whole("limit_alphabet", or_none=True))
+    initial_alphabet = Field[list[str]](check=first_chars)
+    continuing_subword_prefix = Field[str | None](check=text("continuing_subword_prefix"))
+    end_of_word_suffix = Field[str | None](check=text("end_of_word_suffix"))
+    max_token_length = Field[int | None](check=whole("max_token_length", or_none=True))
+    variant = property(_read_only("variant"), doc="How the language of a merge is selected.")
+
+    def __init__(
+        self,
+        num_merges: int = 32000,
+        variant: str = "base",
+        min_frequency: int = 0,
+        ratio: Sequence[float] | None = None,
+        global_merges: int = 0,
+        window_size: int = 100,
+        alpha: float = 2.0,
+        total_symbols: bool = False,
+        special_tokens: Iterable[str | AddedToken] | None = None,
+        show_progress: bool = True,
+        limit_alphabet: int | None = None,
+        initial_alphabet: Iterable[str] | None = None,
+        continuing_subword_prefix: str | None = None,
+        end_of_word_suffix: str | None = None,
+        max_token_length: int | None = None,
+    ) -> None:
+        self.fields = {"variant": _variant(variant)}
+        self.ratios = None if ratio is None else [float(value) for value in ratio]
+        self.num_merges = num_merges
+        self.min_frequency = min_frequency
+        self.global_merges = global_merges
+        self.window_size = window_size
+        self.alpha = alpha
+        self.total_symbols = total_symbols
+        self.special_tokens = special_tokens or []  # type: ignore[assignment]  # 2026-11-30: checked when set
+        self.show_progress = show_progress
+        self.limit_alphabet = limit_alphabet
+        self.initial_alphabet = list(initial_alphabet or [])
+        self.continuing_subword_prefix = continuing_subword_prefix
+        self.end_of_word_suffix = end_of_word_suffix
+        self.max_token_length = max_token_length
+
+    def __repr__(self) -> str:
+        alpha, total = f"{self.alpha:g}", str(self.total_symbols).lower()
+        return (
+            f'ParityBpeTrainer(num_merges={self.num_merges}, variant="{self.variant}", '
+            f"min_frequency={self.min_frequency}, global_merges={self.global_merges}, "
+            f"window_size={self.window_size}, alpha={alpha}, total_symbols={total})"
+        )
+
+    def train_from_iterator(
+        self,
+        tokenizer: _Trained,
+        train_iterators: _Languages,
+        dev_iterators: _Languages | None = None,
+        ratio: Sequence[float] | None = None,
+    ) -> None:
+        """Gives a tokenizer a new `BPE`, trained on the texts of each language.
+
+        Args:
+            tokenizer: the tokenizer, with the normalizer and pre-tokenizer to train with.
+            train_iterators: the texts of each language, or lists of texts.
+            dev_iterators: texts that say the same in each language, whose tokens decide.
+            ratio: the compression that is wanted of each language, if there are no `dev_iterators`.
+
+        Raises:
+            ValueError: for another number of languages.
+            TrainError: for options that cannot be, or a language without text.
+        """
+        tokenizer._trained_on_languages(self, train_iterators, dev_iterators, ratio)
 
 
 def __getattr__(name: str) -> NoReturn:
-    raise missing_attribute.error(f"module {__name__!r}", name, _ELSEWHERE)
+    raise missing_attribute.error(f"module {__name__!r}", name, {})

@@ -50,7 +50,7 @@ def trained(
     if files is not None:
         source.update(source=files, format="lines")
     else:
-        source["texts"] = _flat(iter(cast("Iterable[str | Iterable[str]]", texts)))
+        source["texts"] = flat(iter(cast("Iterable[str | Iterable[str]]", texts)))
     spells_bytes = any(stage is not None and stage.spells_bytes() for stage in stages.values())
     if isinstance(trainer, Merging):
         try:
@@ -67,7 +67,8 @@ def trained(
     return _words(cast("WordLevelTrainer", trainer), words)
 
 
-def _flat(texts: Iterable[str | Iterable[str]]) -> Iterator[str]:
+def flat(texts: Iterable[str | Iterable[str]]) -> Iterator[str]:
+    """Returns the texts of texts and lists of texts."""
     for given in texts:
         if isinstance(given, str):
             yield given
@@ -88,7 +89,7 @@ def _merges(trainer: Merging, source: Json, spells_bytes: bool) -> Json:
         end_of_word_suffix=trainer.end_of_word_suffix,
         max_token_length=trainer.max_token_length,
     )
-    return _with_affixes(trainer, _written(made))
+    return _with_affixes(trainer, model_of(made))
 
 
 def _merges_of_nothing(trainer: Merging) -> Json:
@@ -133,7 +134,7 @@ def _pieces(trainer: UnigramTrainer, words: dict[str, int]) -> Json:
         split_by_number=False,
         split_by_whitespace=False,
     )
-    fields = _written(made)
+    fields = model_of(made)
     return _untouched_pieces(fields["unk_id"], fields["vocab"])
 
 
@@ -158,8 +159,8 @@ def _words(trainer: WordLevelTrainer, words: dict[str, int]) -> Json:
     return {"vocab": {token: id for id, token in enumerate(tokens[: trainer.vocab_size])}}
 
 
-def _written(tokenizer: _sentitok.Tokenizer) -> Json:
-    """The model as in tokenizer.json."""
+def model_of(tokenizer: _sentitok.Tokenizer) -> Json:
+    """Returns the model as tokenizer.json has it."""
     model: Json = json.loads(as_tokenizer_json(tokenizer))["model"]
     return model
 
