@@ -44,6 +44,7 @@ __all__ = [
     "SentitokError",
     "Special",
     "StreamDecoder",
+    "StreamEncoder",
     "Tokenizer",
     "TrainError",
     "TrainReport",

@@ -271,7 +271,7 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         epilog=examples(
             "sentitok train-bpe corpus.txt --vocab 2000 -o tokenizer.json",
-            "sentitok train-bpe corpus.txt --vocab 2000 --superwords-from 1500 -o superwords.json",
+            "sentitok train-bpe corpus.txt --vocab 2k --superwords-from 1500 -o s.json",
             "sentitok train-bpe --balance parity en=corpus.txt sw=reviews.jsonl",
         ),
     )(grouped(train_bpe))
