@@ -153,24 +153,35 @@ class NaiveBayes(nn.Module):
         auto = "squared-hinge" if n_classes == 2 and not several else "logistic"
         measure = (_OF_EACH if several else _LOSSES)[auto if config.loss == "auto" else config.loss]
 
-        def loss(values: "NDArray[np.float64]") -> "tuple[float, NDArray[np.float64]]":
-            weight, bias = values[:-n_classes].reshape(n_features, n_classes), values[-n_classes:]
-            of_rows, slope = measure(features @ (ratio * weight) + bias, truth)
-            of_weight = config.c * ratio * (turned @ slope) + weight
-            slopes = np.concatenate([of_weight.ravel(), config.c * slope.sum(0)])
-            return config.c * of_rows + 0.5 * float(np.square(weight).sum()), slopes
-
-        start = np.zeros((n_features + 1) * n_classes)
-        share = np.maximum(truth.mean(0), 1e-13)
-        start[-n_classes:] = np.log(share / np.maximum(1 - share, 1e-13) if several else share)
         options = {"maxiter": config.max_iter, "ftol": config.tol}
+
+        def solved(ratio: "Matrix", truth: "Matrix") -> "tuple[Matrix, Matrix]":
+            """Returns weights (V, C) and biases (C,) of some classes."""
+            n_classes = truth.shape[1]
+
+            def loss(values: "Matrix") -> "tuple[float, Matrix]":
+                weight, bias = values[:-n_classes].reshape(n_features, n_classes), values[-n_classes:]
+                of_rows, slope = measure(features @ (ratio * weight) + bias, truth)
+                of_weight = config.c * ratio * (turned @ slope) + weight
+                slopes = np.concatenate([of_weight.ravel(), config.c * slope.sum(0)])
+                return config.c * of_rows + 0.5 * float(np.square(weight).sum()), slopes
+
+            start = np.zeros((n_features + 1) * n_classes)
+            share = np.maximum(truth.mean(0), 1e-13)
+            start[-n_classes:] = np.log(share / np.maximum(1 - share, 1e-13) if several else share)
+            found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
+            return found[:-n_classes].reshape(n_features, n_classes), found[-n_classes:]
+
         # Sums over long vectors by several threads differ in their last digits, and beside other
         # programs the threads wait for each other: six times as long.
         with threadpool_limits(1):
-            solved = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
-        weight = solved.x[:-n_classes].reshape(n_features, n_classes)
+            if several:  # labels share nothing, and each alone needs fewer steps
+                each = [solved(ratio[:, [i]], truth[:, [i]]) for i in range(n_classes)]
+                weight, bias = (np.concatenate(parts, axis=-1) for parts in zip(*each, strict=True))
+            else:
+                weight, bias = solved(ratio, truth)
         weight = (1 - config.beta) * np.abs(weight).mean(0) + config.beta * weight
         self.ratio.copy_(torch.from_numpy(ratio))
         self.weight.data.copy_(torch.from_numpy(weight))
         # A class without a text stays where it cannot win.
-        self.bias.data.copy_(torch.from_numpy(np.where(there, solved.x[-n_classes:], -30.0)))
+        self.bias.data.copy_(torch.from_numpy(np.where(there, bias, -30.0)))
