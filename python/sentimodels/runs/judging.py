@@ -20,7 +20,7 @@ from torch import nn
 
 from sentitok.atomic import write as write_atomically
 
-from ..config import RunConfig
+from ..config import DEFAULT_TASK, RunConfig
 from ..data.split import Units, count_of
 from ..data.table import Table
 from ..errors import CheckpointError
@@ -213,7 +213,8 @@ def _tfidf(tables: Tables) -> tuple[Table, NDArray[np.float32]]:
     """Returns the texts that judge, and the logits of TF-IDF with logistic regression."""
     judging = tables.test if tables.judged_on_test else tables.valid
     assert judging is not None
-    config = resolve({"arch": "tfidf"})
+    kind = "multilabel" if tables.labels.several else DEFAULT_TASK
+    config = resolve({"arch": "tfidf", "task": {"kind": kind}})
     encoder = encoder_for(config, tables.train.texts)
     module: nn.Module = build("tfidf", config.model, encoder.inputs(len(tables.labels)))
     assert isinstance(module, Fits)
