@@ -3,7 +3,7 @@
     python benches/models/multilabel.py                             # minutes
     python benches/models/multilabel.py --fasttext OTHER/bin/python  # with the fastText of another one
 
-The set is made, not found: each text joins sentences of up to four sources, of which there are 20: films,
+The set is made, not found: each text joins sentences of up to four sources, of which there are 19: films,
 restaurants, reviews and tweets by their polarity, books, encyclopedia, captions, parliament, in English and
 German. Its labels are its sources; one text in twelve is of a source without a label. No sentence is in two
 parts. All read the same rows; settings are chosen by micro F1 on dev, and the test rows are read once. Every
@@ -139,7 +139,7 @@ def of_scikit_learn(parts: dict[str, Rows], names: list[str]) -> Iterator[tuple[
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, min_df=2)
     features = {"train": vectorizer.fit_transform(texts["train"])}
     features |= {part: vectorizer.transform(texts[part]) for part in ("dev", "test")}
-    for c in (1, 4, 16, 64):
+    for c in (4, 16, 64):
         began = time.process_time()
         model = OneVsRestClassifier(LogisticRegression(C=c, max_iter=1000))
         model.fit(features["train"], truth_of(parts["train"], names))
@@ -175,7 +175,7 @@ def of_fasttext(
             marked = [" ".join(f"__label__{one.replace(' ', '_')}" for one in some) for _, some in rows]
             lines = [f"{labels} {text}\n" for labels, text in zip(marked, texts, strict=True)]
             (Path(folder) / f"{part}.txt").write_text("".join(lines))
-        for lr, epoch in product((0.25, 0.5, 1.0), (10, 25)):
+        for lr, epoch in product((0.5, 1.0), (25,)):
             settings = {"lr": lr, "epoch": epoch, "wordNgrams": 2, "dim": 100}
             began = time.perf_counter()
             asked = [python, "-c", _FASTTEXT, folder, json.dumps(names), json.dumps(settings)]
@@ -202,8 +202,9 @@ def of_senti(parts: dict[str, Rows], _: list[str]) -> Iterator[tuple[Any, dict[s
         data = {"train": str(folder / "train.jsonl"), "valid": str(folder / "dev.jsonl"), "leaks": "tell"}
         tried = [
             *({"arch": "bow", "model": {"fit_epochs": epochs}} for epochs in (2, 5, 10)),
-            *({"arch": "nb", "model": {"c": c}} for c in (3.0, 10.0)),
-            {"arch": "tfidf", "model": {"c": 16.0}},
+            *({"arch": "nb", "model": {"c": c}} for c in (3.0, 10.0, 40.0)),
+            {"arch": "tfidf", "model": {"c": 16.0, "sublinear_tf": False}},
+            {"arch": "tfidf", "model": {"c": 64.0, "sublinear_tf": True}},
         ]
         for number, settings in enumerate(tried):
             tree = {**settings, "data": data, "task": {"kind": "multilabel"}, "train": {"baseline": False}}
@@ -249,7 +250,7 @@ def main() -> None:
         print(f"{library} {json.dumps(settings)}: test {said}")
         if asked.save:
             command = "python benches/models/multilabel.py"
-            append(f"joined-20:{library}", command, settings, scores, seconds=seconds)
+            append(f"joined:{library}", command, settings, scores, seconds=seconds)
 
 
 if __name__ == "__main__":
