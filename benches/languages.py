@@ -1,7 +1,7 @@
 """Parity-aware BPE: sentitok and tokenizers on the same languages, with equal merges checked.
 
-Both train on the Universal Declaration of Human Rights and on lines of the mixed corpora where they are
-there: `python benches/languages.py [--copies N] [--merges N]`. Prints seconds of the best of several
+Both train on the Universal Declaration of Human Rights and, in the first language, on film reviews:
+`python benches/languages.py [--languages N...] [--merges N]`. Prints seconds of the best of several
 alternating runs, and their ratio. Text is in memory for both, and read before the clock starts.
 """
 
