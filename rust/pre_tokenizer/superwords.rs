@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::{Digits, PreTokenizer};
 use crate::text::Piece;
 use crate::text::unicode::flag::{LETTER, MARK, NUMBER, SPACE};
-use crate::text::unicode::{Flags, flags_at};
+use crate::text::unicode::{Flags, flags, flags_at};
 
 /// The pre-tokenizer whose pieces are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,10 +83,10 @@ impl SuperwordPieces {
 /// and `’`, and at least one letter.
 pub(crate) fn is_word(piece: &[u8]) -> bool {
     let (mut at, mut has_letter) = (0, false);
-    while let Some((flags, n)) = flags_at(piece, at) {
+    while let Some((kind, n)) = flags_at(piece, at) {
         let character = &piece[at..at + n];
-        has_letter |= flags & LETTER != 0;
-        if flags & (LETTER | MARK) == 0 && !matches!(character, b" " | b"_" | b"'" | [0xe2, 0x80, 0x99]) {
+        has_letter |= kind & LETTER != 0;
+        if kind & (LETTER | MARK) == 0 && !matches!(character, b" " | b"_" | b"'" | [0xe2, 0x80, 0x99]) {
             return false;
         }
         at += n;
@@ -159,8 +159,9 @@ impl<F> Chunks<'_, F> {
 
 /// Whether a text may be cut between these two characters.
 ///
-/// Proof: the pre-tokenizer of the pieces cuts here, and the piece before ends in a line feed, so
-/// it is a stretch of its own.
+/// Proof: the pre-tokenizer of the pieces cuts here, and one of the two pieces holds a digit or a line
+/// feed, so it stays alone.
 pub(super) fn cut_between(inner: fn(char, char) -> bool, before: char, after: char) -> bool {
-    before == '\n' && inner(before, after)
+    let stays_alone = |c: char| matches!(c, '\r' | '\n') || flags(c) & NUMBER != 0;
+    (stays_alone(before) || stays_alone(after)) && inner(before, after)
 }

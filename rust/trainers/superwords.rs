@@ -88,7 +88,7 @@ pub enum SuperwordRule {
 /// How many sums of neighbours are kept.
 const N_SUMS: usize = 1 << 21;
 /// Neighbours are kept as if this many times the wanted merges were made.
-const SPARE: usize = 8;
+const SPARE: usize = 3;
 /// By how much the limit is lowered when segments are counted again.
 const LOWER: u64 = 8;
 /// The bytes of an id in the key of a segment.
@@ -453,9 +453,9 @@ impl SuperwordTraining {
     }
 }
 
-/// Whether a token of a base holds a space behind another character.
+/// Whether a token of a base holds a space behind a visible character.
 fn has_superwords(base: &Base) -> bool {
-    let crosses = |token: &[u8]| token.windows(2).any(|pair| pair[0] != b' ' && pair[1] == b' ');
+    let crosses = |token: &[u8]| token.windows(2).any(|pair| pair[0].is_ascii_graphic() && pair[1] == b' ');
     base.tokens.iter().flatten().any(|token| crosses(token))
 }
 

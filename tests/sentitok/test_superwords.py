@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sentitok
+from cli_runs import run, run_json
 from oracles import superwords as oracle
 from pages import ROOT, blocks, commands, prepare, run_all
 from sentitok import PreTokenizer, TrainError
+from sentitok.evaluate import evaluate
 
 FAMILIES = ("gpt2", "cl100k", "cl100k-1digit", "o200k", "tekken")
 
@@ -256,6 +258,64 @@ def test_a_report_says_where_superwords_begin() -> None:
     plain = sentitok.train_bpe(texts=corpus(), vocab_size=420)
     assert plain.report is not None
     assert plain.report.superwords_from is None
+
+
+def test_the_command_trains_what_the_library_trains(tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("".join(corpus()), "utf-8")
+    for flags, options in (
+        (["--superwords-from", "330"], {"superwords_from": 330}),
+        (["--superwords", "auto"], {"superwords": "auto"}),
+        (
+            ["--superwords-from", "330", "--max-superword-words", "2", "--superword-rule", "lines"],
+            {"superwords_from": 330, "max_superword_words": 2, "superword_rule": "lines"},
+        ),
+    ):
+        found = run_json("train-bpe", "corpus.txt", "--vocab", "420", *flags, "--force", cwd=tmp_path)
+        expected = sentitok.train_bpe(tmp_path / "corpus.txt", vocab_size=420, **options)
+        assert found["fingerprint"] == expected.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (["corpus.txt", "--superwords-from", "420"], ["--superwords-from 420", "--vocab"]),
+        (["corpus.txt", "--superwords", "always"], ["always", "auto"]),
+        (["corpus.txt", "--superwords", "auto", "--superwords-from", "300"], ["superwords_from"]),
+        (["corpus.txt", "--superword-rule", "lines"], ["--superword-rule", "--superwords-from"]),
+        (["corpus.txt", "--superwords", "auto", "--dry-run"], ["--dry-run"]),
+        (["corpus.txt", "--superwords", "auto", "--checkpoint", "x"], ["--checkpoint", "--extend"]),
+        (["corpus.txt", "--superwords", "auto", "--pre-tokenizer", "bert"], ["bert", "gpt2"]),
+        (["--counts", "corpus.counts", "--superwords", "auto"], ["corpus.counts", "--extend"]),
+    ],
+)
+def test_what_the_command_refuses(flags: list[str], named: list[str], tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("".join(corpus(5)), "utf-8")
+    sentitok.count(tmp_path / "corpus.txt", out=tmp_path / "corpus.counts")
+    done = run("train-bpe", *flags, "--vocab", "420", "-o", "made.json", cwd=tmp_path)
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 1
+    assert all(name in done.err for name in named), done.err
+    assert not (tmp_path / "made.json").exists()
+
+
+def test_texts_that_grow_and_arrive_in_parts() -> None:
+    tokenizer = sentitok.train_bpe(texts=corpus(), vocab_size=420, superwords_from=330)
+    text = "".join(corpus(20))
+    for end in (5, 40, 200, len(text)):
+        encoding = tokenizer.encode(text[:end])
+        assert tokenizer.encode_more(encoding, text).ids.tolist() == tokenizer.encode(text).ids.tolist()
+    stream = tokenizer.stream_encoder()
+    ids = [id for at in range(0, len(text), 7) for id in stream.push(text[at : at + 7])]
+    assert [*ids, *stream.finish()] == tokenizer.encode(text).ids.tolist()
+
+
+def test_eval_shows_superwords() -> None:
+    tokenizer = sentitok.train_bpe(texts=corpus(), vocab_size=420, superwords_from=330)
+    plain = sentitok.train_bpe(texts=corpus(), vocab_size=420)
+    measured, before = (evaluate(one, corpus()) for one in (tokenizer, plain))
+    assert measured.superword_share > 0.1
+    assert before.superword_share == 0
+    assert measured.bytes_per_token > before.bytes_per_token
 
 
 def test_commands_and_python_of_the_page(tmp_path: Path) -> None:

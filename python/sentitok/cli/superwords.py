@@ -51,12 +51,13 @@ class Superwords:
         ),
     ] = None
 
-    def options(self, counts: list[Path] | None, vocab: int) -> dict[str, Any]:
+    def options(self, counts: list[Path] | None, vocab: int, *, dry_run: bool) -> dict[str, Any]:
         """Returns them as the library takes them; empty without superwords.
 
         Args:
             counts: counts files that were given instead of text.
             vocab: the size of the vocabulary.
+            dry_run: whether training is only estimated.
 
         Raises:
             UsageError: if other options of the call exclude superwords.
@@ -83,6 +84,11 @@ class Superwords:
                 f"--counts {counts[0]}: counts of pieces do not say which words follow each other; train "
                 "without superwords on the counts, then add them from text: sentitok train-bpe FILE... "
                 "--extend tokenizer.json --superwords-from SIZE"
+            )
+        if dry_run:
+            raise UsageError(
+                "--dry-run estimates training without superwords; leave them out (they take about four times "
+                "the memory)"
             )
         later = (
             "superwords have no checkpoint; train without them with --checkpoint, then add them: "

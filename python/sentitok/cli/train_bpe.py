@@ -249,7 +249,8 @@ def train_bpe(
     partial = (*PARTIAL_FORMATS, ".json", "") if method == "merges" else PARTIAL_FORMATS
     if dry_run and method == "sentencepiece":
         raise UsageError("--dry-run estimates --method merges only")
-    limits = {"min_frequency": min_frequency, "min_count": min_count, **superwords.options(counts, vocab)}
+    limits = {"min_frequency": min_frequency, "min_count": min_count}
+    limits |= superwords.options(counts, vocab, dry_run=dry_run)
     usual = (normalizer, splitter or "gpt2")
     if method == "sentencepiece":
         usual = (normalizer or "sentencepiece", splitter or "metaspace-never")

@@ -1,8 +1,8 @@
 //! `Superwords`: encodes pieces of several words word by word, where superwords come last in the
 //! list of merges.
 //!
-//! Merges before the first whose token holds a space behind another character make words; the rest
-//! join them. A piece is encoded with the merges of words, which cuts it into short runs that repeat
+//! Merges before the first whose token holds a space behind a letter, digit or punctuation character of
+//! ASCII make words; the rest join them. A piece is encoded with the merges of words, which cuts it into short runs that repeat
 //! and are cached; then its tokens are joined.
 //!
 //! Proof. The lowest rank merges first, so no other merge is made while one of words can be. A token
@@ -76,7 +76,7 @@ impl Superwords {
         let id_of = |&(left, right): &(TokenId, TokenId)| pairs.get(left, right).id;
         let is_superword = |merge: &(TokenId, TokenId)| {
             let bytes = vocab.bytes(id_of(merge)).unwrap_or_default();
-            bytes.windows(2).any(|pair| pair[0] != b' ' && pair[1] == b' ')
+            bytes.windows(2).any(|pair| pair[0].is_ascii_graphic() && pair[1] == b' ')
         };
         let Some(first) = merges.iter().position(is_superword) else { return Ok(None) };
         let (words, others) = merges.split_at(first);
