@@ -17,7 +17,7 @@ mod selection;
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::word_counts::WordCounts;
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
 use crate::trainers::bpe::{BpeTrainer, TieBreak};
 use crate::trainers::pair_merging::layout::SymbolLayout;
@@ -276,14 +276,14 @@ impl ParityBpeTrainer {
             if language.development.is_some() != first.development.is_some() {
                 return refuse(
                     "development",
-                    shown(language.name).into_owned(),
+                    language.name.to_owned(),
                     "give a development text for every language, or for none",
                 );
             }
             if language.ratio.is_some() != first.ratio.is_some() {
                 return refuse(
                     "ratios",
-                    shown(language.name).into_owned(),
+                    language.name.to_owned(),
                     "give a ratio for every language, or for none",
                 );
             }
