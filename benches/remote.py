@@ -1,7 +1,9 @@
 """Files behind HTTP and S3 on the loopback, compared with the same file on the disk.
 
-Each server is a process of its own: a small web server that sends ranges by `sendfile`, and moto's S3.
-Sources take turns; the best of several turns is shown, and the share of the local speed.
+Each server is a process of its own: a small web server that sends ranges by `sendfile`, and moto's S3, which
+is written in Python. `read` is what the server can give at best: four threads of another process fetch the
+same ranges with `http.client` and drop them. Sources take turns; the best of several turns is shown, and the
+share of the local speed.
 
     python benches/remote.py [FILE] [--turns 5] [--threads 1]
 """
@@ -59,6 +61,43 @@ def serve(folder: str, port: int) -> None:
     ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
 
 
+# Fetches all files by ranges of 8 MB over four connections, and prints the seconds.
+PLAIN = """
+import http.client, queue, sys, threading, time
+address, block = sys.argv[1], 8 << 20
+ranges = queue.SimpleQueue()
+for name in sys.argv[2:]:
+    path, _, size = name.partition("=")
+    for start in range(0, int(size), block):
+        ranges.put((path, start, min(start + block, int(size)) - 1))
+def work():
+    connection = http.client.HTTPConnection(address)
+    buffer = bytearray(1 << 20)
+    while not ranges.empty():
+        try:
+            path, first, last = ranges.get_nowait()
+        except queue.Empty:
+            return
+        connection.request("GET", path, headers={"Range": f"bytes={first}-{last}"})
+        answer = connection.getresponse()
+        assert answer.status == 206, answer.status
+        while answer.readinto(buffer):
+            pass
+started = time.perf_counter()
+threads = [threading.Thread(target=work) for _ in range(4)]
+[one.start() for one in threads]
+[one.join() for one in threads]
+print(time.perf_counter() - started)
+"""
+
+
+def plain(address: str, paths: list[str], sizes: list[int]) -> float:
+    """Returns the seconds in which a plain reader fetches all files."""
+    names = [f"{path}={size}" for path, size in zip(paths, sizes, strict=True)]
+    call = [sys.executable, "-c", PLAIN, address, *names]
+    return float(subprocess.run(call, check=True, capture_output=True).stdout)
+
+
 def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -105,11 +144,20 @@ def main() -> None:
             import s3fs
 
             store = s3fs.S3FileSystem()
-            store.mkdir("texts")
+            # A bucket that anybody may read, so that the plain reader need not sign.
+            store.call_s3("create_bucket", Bucket="texts", ACL="public-read")
             for name in names:
-                store.put_file(str(Path(folder) / name), f"texts/{name}")
+                store.put_file(str(Path(folder) / name), f"texts/{name}", ACL="public-read")
             roots = {"local": folder, "http": f"http://127.0.0.1:{web}", "s3": "s3://texts"}
             urls = {source: [f"{root}/{name}" for name in names] for source, root in roots.items()}
+            sizes = [len(data[number * FILE_BYTES :][:FILE_BYTES]) for number in range(FILES)]
+            servers_at = {"http": (f"127.0.0.1:{web}", ""), "s3": (f"127.0.0.1:{s3}", "/texts")}
+            print("| job | source | MB/s |\n|---|---|---:|")
+            for source, (address, top) in servers_at.items():
+                best = min(
+                    plain(address, [f"{top}/{name}" for name in names], sizes) for _ in range(given.turns)
+                )
+                print(f"| read | {source} | {TEXT_BYTES / 1e6 / best:.0f} |\n")
             show(urls, data[:4_000_000].decode("utf-8", "ignore"), given.turns, given.threads)
         finally:
             for server in servers:

@@ -35,7 +35,7 @@ pub use format::Format;
 #[cfg(feature = "train")]
 pub(crate) use input_file::remote_version;
 pub use input_file::{
-    Bytes, REMOTE_BLOCK_BYTES, RemoteError, RemoteFile, RemoteFiles, set_remote_files, url_of,
+    Bytes, OpeningFile, REMOTE_BLOCK_BYTES, RemoteError, RemoteFile, RemoteFiles, set_remote_files, url_of,
 };
 pub use iterables::{DocumentSink, IterSource};
 pub use plan::cut_file;

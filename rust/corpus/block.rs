@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::input_file::InputFile;
-use super::{InvalidUtf8, jsonl, too_long};
+use super::{InvalidUtf8, REMOTE_BLOCK_BYTES, jsonl, too_long};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::pipeline::{Pieces, Pipeline};
@@ -90,7 +90,7 @@ impl BlockStart {
 
     fn before(&self) -> u64 {
         let Some((path, bytes)) = &self.skipped else { return 0 };
-        let Ok(file) = InputFile::open(path, &Arc::default()) else { return 0 };
+        let Ok(file) = InputFile::open(path, REMOTE_BLOCK_BYTES, &Arc::default()) else { return 0 };
         let mut rest = file.take(*bytes);
         let (mut buffer, mut lines) = (vec![0; 1 << 16], 0);
         while let Ok(n @ 1..) = rest.read(&mut buffer) {

@@ -10,6 +10,7 @@
 //! A UTF-8 byte order mark at the start of a file is removed and counted (Hugging Face's trainer
 //! keeps it as a character of the text). UTF-16 and UTF-32 are refused by name.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -18,8 +19,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::block::Division;
 use super::compression::Compression;
-use super::input_file::{InputFile, is_remote, url_of};
+use super::input_file::{InputFile, OpeningInput, REMOTE_AHEAD_BYTES, is_remote, url_of};
 use super::pipe::Pipe;
+#[cfg(feature = "train")]
+use super::plan::cuts_of;
 use super::stream::{Cut, Stream};
 use super::table::{DelimitedTable, Header};
 use super::unit_starts::{UnitEnd, UnitStarts};
@@ -30,6 +33,8 @@ use super::{
 use crate::corpus::file_sniffing;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
+#[cfg(feature = "train")]
+use crate::progress::Progress;
 
 /// Options for reading files.
 #[derive(Clone, Debug)]
@@ -110,6 +115,16 @@ impl Input {
         self.range.start > 0 || self.range.end < self.size.unwrap_or(0)
     }
 
+    /// How many bytes of the file are read; 0 if its size is not known.
+    fn n_bytes(&self) -> u64 {
+        self.range.end.min(self.size.unwrap_or(0)).saturating_sub(self.range.start)
+    }
+
+    /// How many bytes of a remote file are read at a time at first: few if reading begins elsewhere.
+    fn first_bytes(&self) -> usize {
+        if self.range.start == 0 { REMOTE_BLOCK_BYTES } else { LOOK_BYTES }
+    }
+
     /// Checks that the file, which is `now`, still is what it must be.
     fn check(&self, now: std::io::Result<FileVersion>) -> Result<()> {
         let Some(version) = &self.version else { return Ok(()) };
@@ -131,6 +146,10 @@ pub struct FileSource {
     current: Option<(Current, Place)>,
     /// The file that is being read, which may have to stay the same meanwhile.
     watched: Option<Input>,
+    /// What the meter will say at the end of the file that is being read.
+    end: u64,
+    /// The next files, which are being opened: the first belongs to the last of `inputs`.
+    opening: VecDeque<OpeningInput>,
     options: FileOptions,
     meter: Arc<Meter>,
     cut: Option<Box<Cut>>,
@@ -190,32 +209,40 @@ impl FileSource {
         inputs.reverse();
         let meter = Arc::new(Meter::new(total));
         let pause = Arc::default();
-        Ok(Self { inputs, files, current: None, watched: None, options, meter, cut: None, pause })
+        let (end, opening) = (0, VecDeque::new());
+        Ok(Self {
+            inputs,
+            files,
+            current: None,
+            watched: None,
+            end,
+            opening,
+            options,
+            meter,
+            cut: None,
+            pause,
+        })
     }
 
-    /// Cuts files into inputs of about `bytes`, between which reading can pause. A file that cannot
-    /// be cut (compressed, a table, one document) is read with its first input.
+    /// Cuts files as [`cut_file`](super::cut_file) does into inputs of about `bytes`, between which
+    /// reading can pause.
     #[cfg(feature = "train")]
-    pub(crate) fn cut_into(&mut self, bytes: u64) {
-        let files = std::mem::take(&mut self.inputs);
-        for mut input in files.into_iter().rev() {
-            let (end, last) = (input.range.end.min(input.size.unwrap_or(0)), input.range.end);
-            let bytes = match Units::of(&input.format) {
-                Units::Lines => bytes.max(1),
-                Units::Whole | Units::Rows { .. } => u64::MAX,
-            };
-            loop {
-                let next = input.range.start.saturating_add(bytes);
-                let rest = Input { range: next..last, is_aligned: false, ..input.clone() };
-                input.range.end = if next < end { next } else { last };
-                self.inputs.push(input);
-                if next >= end {
-                    break;
-                }
-                input = rest;
+    pub(crate) fn cut_into(&mut self, bytes: u64, progress: &mut Progress<'_>) -> Result<()> {
+        for input in std::mem::take(&mut self.inputs).into_iter().rev() {
+            let (size, range) = (input.size.unwrap_or(0), input.range.clone());
+            let cuts = cuts_of(&input, size, bytes, self.options.max_line_bytes, progress)?;
+            // Units begin at cuts and at the start of a file; at the ends of a range they may not.
+            let mut start = (range.start, input.is_aligned || range.start == 0);
+            let last = (range.end, input.is_aligned || range.end >= size);
+            let inside = cuts.into_iter().filter(|cut| *cut > range.start && *cut < range.end);
+            for stop in inside.map(|cut| (cut, true)).chain([last]) {
+                let (range, is_aligned) = (start.0..stop.0, start.1 && stop.1);
+                self.inputs.push(Input { range, is_aligned, ..input.clone() });
+                start = stop;
             }
         }
         self.inputs.reverse();
+        Ok(())
     }
 
     /// The number of inputs that are not read yet.
@@ -228,9 +255,8 @@ impl FileSource {
     #[cfg(feature = "train")]
     pub(crate) fn skip(&mut self, n: u64) {
         for _ in 0..n {
-            let Some(Input { size, range, .. }) = self.inputs.pop() else { return };
-            let end = range.end.min(size.unwrap_or(0));
-            self.meter.advance(end.saturating_sub(range.start) as usize);
+            let Some(input) = self.inputs.pop() else { return };
+            self.meter.advance(input.n_bytes() as usize);
         }
     }
 
@@ -241,15 +267,34 @@ impl FileSource {
         self.pause.clone()
     }
 
+    /// Begins to open files that will be read soon, if they are remote.
+    fn look_ahead(&mut self) {
+        let mut bytes = self.end.saturating_sub(self.meter.done());
+        let n_opening = self.opening.len();
+        for (number, input) in self.inputs.iter().rev().enumerate() {
+            if bytes >= REMOTE_AHEAD_BYTES || url_of(&input.path).is_none() {
+                return;
+            }
+            if number >= n_opening {
+                // If this fails, so does opening the file when it is reached.
+                let Ok(opening) = OpeningInput::new(&input.path, input.first_bytes()) else { return };
+                self.opening.push_back(opening);
+            }
+            // Each file costs requests, so of short ones only some are opened.
+            bytes += input.n_bytes().clamp(REMOTE_AHEAD_BYTES / 8, REMOTE_BLOCK_BYTES as u64);
+        }
+    }
+
     /// Opens a file; `None` if no unit of it is in the range.
-    fn open(&self, input: &Input) -> Result<Option<(Current, Place)>> {
+    fn open(&self, input: &Input, opening: Option<OpeningInput>) -> Result<Option<(Current, Place)>> {
         let path = &input.path;
         let metered = |reader| Metered { reader, meter: self.meter.clone() };
         let mut place = Place { path: path.clone(), compression: None };
         let is_file = input.size.is_some() || url_of(path).is_some();
         let (start, reader): (Vec<u8>, Box<dyn Read + Send>) = if is_file {
             let io = |error| Error::io(path, error);
-            let mut file = InputFile::open(path, &self.meter).map_err(io)?;
+            let opening = opening.map_or_else(|| OpeningInput::new(path, input.first_bytes()), Ok);
+            let mut file = opening.and_then(|opening| opening.opened(path, &self.meter)).map_err(io)?;
             input.check(file.version())?;
             let start = peek(&mut file).map_err(|error| place.error(&self.meter, error))?;
             place.compression = Compression::of(path, &start)?;
@@ -327,8 +372,11 @@ impl FileSource {
         // A file may grow while it is read; a range that reaches its end includes what is added.
         let reaches_end = stop >= input.size.unwrap_or(0);
         let bytes = if input.is_aligned {
+            let stop = if reaches_end { u64::MAX } else { stop };
+            file.set_block_bytes(REMOTE_BLOCK_BYTES);
+            file.set_end(stop);
             check_aligned(&input.path, file, end, start)?;
-            start.max(first)..if reaches_end { u64::MAX } else { stop }
+            start.max(first)..stop
         } else {
             let check = |_| self.meter.check();
             file.set_block_bytes(end.search_bytes());
@@ -412,9 +460,12 @@ impl Source for FileSource {
     fn fill(&mut self, block: &mut Block) -> Result<bool> {
         loop {
             self.meter.check()?;
+            self.look_ahead();
             let Some((current, place)) = &mut self.current else {
                 let Some(input) = self.inputs.pop() else { return Ok(false) };
-                self.current = self.open(&input)?;
+                let opening = self.opening.pop_front();
+                self.end = self.meter.done() + input.n_bytes();
+                self.current = self.open(&input, opening)?;
                 self.watched = Some(input);
                 continue;
             };
@@ -454,7 +505,7 @@ impl Source for FileSource {
         let mut total = 0;
         for (path, size) in &self.files {
             let size = size.ok_or_else(|| super::unknown_size(&format!("{} is a pipe", path.display())))?;
-            let start = InputFile::open(path, &self.meter).and_then(|mut file| peek(&mut file));
+            let start = InputFile::open(path, LOOK_BYTES, &self.meter).and_then(|mut file| peek(&mut file));
             let start = start.map_err(|error| Error::io(path, error))?;
             if let Some(compression) = Compression::of(path, &start)? {
                 let name = compression.name();
@@ -521,12 +572,25 @@ pub(super) fn inputs_of<P: AsRef<Path>>(
     format: Option<&Format>,
     versions: &[FileVersion],
 ) -> Result<(Vec<Input>, u64)> {
+    let paths: Vec<PathBuf> = paths.into_iter().map(|path| path.as_ref().to_path_buf()).collect();
+    // Stores are asked for all sizes together.
+    let unknown: Vec<&Path> = paths
+        .iter()
+        .skip(versions.len())
+        .map(PathBuf::as_path)
+        .filter(|path| url_of(path).is_some())
+        .collect();
+    let urls: Vec<&str> = unknown.iter().copied().filter_map(url_of).collect();
+    let sizes = InputFile::remote_sizes(&urls).map_err(|error| Error::io(unknown[0], error))?;
+    let mut sizes = sizes.into_iter();
     let mut total = 0u64;
     let mut inputs = Vec::new();
     for path in paths {
-        let path = path.as_ref().to_path_buf();
         let version = versions.get(inputs.len()).cloned();
-        let size = size_of(&path, version.as_ref())?;
+        let size = match url_of(&path) {
+            None => local_size(&path, version.as_ref())?,
+            Some(_) => version.as_ref().map_or_else(|| sizes.next().flatten(), |version| Some(version.size)),
+        };
         let start = total;
         total += size.unwrap_or(0);
         inputs.push(Input {
@@ -558,17 +622,10 @@ pub(super) fn pipe_in_parts(path: &Path) -> Error {
     Error::Option { option: "shard", value: path.display().to_string(), reason: reason.to_owned() }
 }
 
-/// The size of a regular file or of a file behind a URL; `None` for a pipe, or if it is not known.
-/// A local file must be of its version; a remote one is asked when it is opened.
-fn size_of(path: &Path, version: Option<&FileVersion>) -> Result<Option<u64>> {
+/// The size of a regular file, which must be of its version; `None` for a pipe.
+fn local_size(path: &Path, version: Option<&FileVersion>) -> Result<Option<u64>> {
     if path == Path::new("-") {
         return Ok(None);
-    }
-    if let Some(url) = url_of(path) {
-        if let Some(version) = version {
-            return Ok(Some(version.size));
-        }
-        return InputFile::remote_size(url).map_err(|error| Error::io(path, error));
     }
     let metadata = std::fs::metadata(path).map_err(|error| Error::io(path, error))?;
     if metadata.is_dir() {
@@ -593,7 +650,7 @@ fn peek(reader: &mut impl Read) -> std::io::Result<Vec<u8>> {
 pub(super) fn open_units(input: &Input, max_line_bytes: usize) -> Result<Option<(InputFile, UnitEnd, u64)>> {
     let path = &input.path;
     let io = |error| Error::io(path, error);
-    let mut file = InputFile::open(path, &Arc::default()).map_err(io)?;
+    let mut file = InputFile::open(path, LOOK_BYTES, &Arc::default()).map_err(io)?;
     let mut start = peek(&mut file).map_err(io)?;
     if Compression::of(path, &start)?.is_some() {
         return Ok(None);
@@ -644,6 +701,9 @@ fn check_aligned(path: &Path, file: &mut InputFile, end: UnitEnd, start: u64) ->
         )),
     }
 }
+
+/// How many bytes of a remote file are read at a time to look at its start.
+const LOOK_BYTES: usize = 1 << 16;
 
 /// The UTF-8 byte order mark.
 const BOM: &[u8] = b"\xef\xbb\xbf";

@@ -14,6 +14,9 @@ use super::{FileVersion, Meter};
 /// How many bytes of a remote file are read at a time, so that a round trip does not matter.
 pub const REMOTE_BLOCK_BYTES: usize = 8 << 20;
 
+/// How many bytes of remote files are read ahead, of the current file and the files after it.
+pub(super) const REMOTE_AHEAD_BYTES: u64 = 4 * REMOTE_BLOCK_BYTES as u64;
+
 /// How often a reader that waits for a block checks for a request to stop.
 const WAIT: Duration = Duration::from_millis(100);
 
@@ -26,11 +29,11 @@ pub trait RemoteFile: Send {
     fn mark(&self) -> &str;
 
     /// Reads `length` bytes from `offset` on, fewer only at the end of the file. `None` after `wait`
-    /// without them: the caller asks for the same bytes again.
+    /// without them: the caller asks for the same bytes again. Nothing from `until` on is read ahead.
     ///
     /// # Errors
     /// Errors of the store.
-    fn read_at(&mut self, offset: u64, length: usize, wait: Duration) -> Result<Option<Bytes>>;
+    fn read_at(&mut self, offset: u64, length: usize, until: u64, wait: Duration) -> Result<Option<Bytes>>;
 
     /// Checks that the file has not changed since it was opened.
     ///
@@ -42,19 +45,28 @@ pub trait RemoteFile: Send {
 /// A block of a remote file.
 pub type Bytes = Box<dyn AsRef<[u8]> + Send>;
 
+/// A file behind a URL that is being opened.
+pub trait OpeningFile: Send {
+    /// Waits until the file is open.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    fn opened(self: Box<Self>) -> Result<Box<dyn RemoteFile>>;
+}
+
 /// Files behind URLs.
 pub trait RemoteFiles: Send + Sync {
-    /// Opens a file.
+    /// Begins to open a file, and to read its first `first_bytes` bytes.
     ///
     /// # Errors
-    /// Errors of the store.
-    fn open(&self, url: &str) -> Result<Box<dyn RemoteFile>>;
+    /// Errors of the store; most come from [`OpeningFile::opened`].
+    fn open(&self, url: &str, first_bytes: usize) -> Result<Box<dyn OpeningFile>>;
 
-    /// The size of a file in bytes; `None` if the server does not tell.
+    /// The sizes of files in bytes; `None` if the server does not tell.
     ///
     /// # Errors
     /// Errors of the store.
-    fn size(&self, url: &str) -> Result<Option<u64>>;
+    fn sizes(&self, urls: &[&str]) -> Result<Vec<Option<u64>>>;
 }
 
 static FILES: OnceLock<Box<dyn RemoteFiles>> = OnceLock::new();
@@ -110,27 +122,52 @@ pub(super) struct RemoteReader {
     checked: bool,
 }
 
-impl InputFile {
-    /// Opens a file.
-    pub fn open(path: &Path, meter: &Arc<Meter>) -> Result<Self> {
-        let Some(url) = url_of(path) else { return File::open(path).map(Self::Local) };
-        let (file, meter) = (remote_files()?.open(url)?, meter.clone());
-        Ok(Self::Remote(RemoteReader {
-            file,
-            meter,
+/// A file that is read soon: one behind a URL is being opened.
+pub(super) struct OpeningInput {
+    remote: Option<Box<dyn OpeningFile>>,
+    block_bytes: usize,
+}
+
+impl OpeningInput {
+    /// Begins to open a file, of which `block_bytes` bytes are read at a time if it is remote.
+    pub fn new(path: &Path, block_bytes: usize) -> Result<Self> {
+        let remote = url_of(path).map(|url| remote_files()?.open(url, block_bytes)).transpose()?;
+        Ok(Self { remote, block_bytes })
+    }
+
+    /// Waits until the file at this path is open.
+    pub fn opened(self, path: &Path, meter: &Arc<Meter>) -> Result<InputFile> {
+        let Some(remote) = self.remote else { return File::open(path).map(InputFile::Local) };
+        Ok(InputFile::Remote(RemoteReader {
+            file: remote.opened()?,
+            meter: meter.clone(),
             offset: 0,
             end: u64::MAX,
-            block_bytes: REMOTE_BLOCK_BYTES,
+            block_bytes: self.block_bytes,
             block: None,
             checked: false,
         }))
     }
+}
 
-    /// Sets how many bytes of a remote file are read at a time: few to look at one place, by default
+impl InputFile {
+    /// Opens a file, of which `block_bytes` bytes are read at a time if it is remote.
+    pub fn open(path: &Path, block_bytes: usize, meter: &Arc<Meter>) -> Result<Self> {
+        OpeningInput::new(path, block_bytes)?.opened(path, meter)
+    }
+
+    /// Sets how many bytes of a remote file are read at a time: few to look at one place, else
     /// [`REMOTE_BLOCK_BYTES`].
     pub fn set_block_bytes(&mut self, block_bytes: usize) {
         if let Self::Remote(reader) = self {
             reader.block_bytes = block_bytes;
+        }
+    }
+
+    /// Sets where reading of a remote file ends.
+    pub fn set_end(&mut self, end: u64) {
+        if let Self::Remote(reader) = self {
+            reader.end = end;
         }
     }
 
@@ -144,9 +181,9 @@ impl InputFile {
         }
     }
 
-    /// The size of a file with a URL; `None` if the server does not tell.
-    pub fn remote_size(url: &str) -> Result<Option<u64>> {
-        remote_files()?.size(url)
+    /// The sizes of files with URLs; `None` if the server does not tell.
+    pub fn remote_sizes(urls: &[&str]) -> Result<Vec<Option<u64>>> {
+        if urls.is_empty() { Ok(Vec::new()) } else { remote_files()?.sizes(urls) }
     }
 
     /// Ends the file at `end`.
@@ -157,8 +194,8 @@ impl InputFile {
                 let Self::Local(file) = self else { unreachable!("matched above") };
                 Ok(Box::new(file.take(end.saturating_sub(at))))
             }
-            Self::Remote(reader) => {
-                reader.end = end;
+            Self::Remote(_) => {
+                self.set_end(end);
                 Ok(Box::new(self))
             }
         }
@@ -168,7 +205,7 @@ impl InputFile {
 /// The size and the mark of the file behind a URL; `None` if they are not known.
 #[cfg(feature = "train")]
 pub(crate) fn remote_version(url: &str) -> Result<Option<(u64, String)>> {
-    let file = remote_files()?.open(url)?;
+    let file = remote_files()?.open(url, 1)?.opened()?;
     let mark = file.mark().to_owned();
     Ok(file.size().map(|size| (size, mark)).filter(|version| !version.1.is_empty()))
 }
@@ -197,7 +234,7 @@ impl RemoteReader {
             self.block = None;
             let length = usize::try_from(self.end - self.offset).unwrap_or(usize::MAX).min(self.block_bytes);
             let bytes = loop {
-                if let Some(bytes) = self.file.read_at(self.offset, length, WAIT)? {
+                if let Some(bytes) = self.file.read_at(self.offset, length, self.end, WAIT)? {
                     break bytes;
                 }
                 if self.meter.is_stopped() {
@@ -285,7 +322,7 @@ mod tests {
             "1"
         }
 
-        fn read_at(&mut self, offset: u64, length: usize, _: Duration) -> Result<Option<Bytes>> {
+        fn read_at(&mut self, offset: u64, length: usize, _: u64, _: Duration) -> Result<Option<Bytes>> {
             self.1 = !self.1;
             if self.1 {
                 return Ok(None);

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::files::{inputs_of, open_units, pipe_in_parts};
+use super::files::{Input, inputs_of, open_units, pipe_in_parts};
 use super::unit_starts::UnitStarts;
 use super::{Format, MAX_LINE_BYTES};
 use crate::error::{Error, Result};
@@ -40,22 +40,35 @@ pub fn cut_file(
         if input.size.is_none() {
             return Err(pipe_in_parts(&input.path));
         }
-        let n_parts = size.div_ceil(part_bytes);
-        if n_parts < 2 {
-            continue;
+        cuts.extend(cuts_of(input, size, part_bytes, MAX_LINE_BYTES, progress)?);
+    }
+    Ok(cuts)
+}
+
+/// The offsets between the parts of a file of `size` bytes.
+pub(super) fn cuts_of(
+    input: &Input,
+    size: u64,
+    part_bytes: u64,
+    max_line_bytes: usize,
+    progress: &mut Progress<'_>,
+) -> Result<Vec<u64>> {
+    let mut cuts = Vec::new();
+    let n_parts = size.div_ceil(part_bytes);
+    if n_parts < 2 {
+        return Ok(cuts);
+    }
+    let Some((file, end, first)) = open_units(input, max_line_bytes)? else { return Ok(cuts) };
+    let mut starts = UnitStarts::new(&input.path, file, end, first);
+    for part in 1..n_parts {
+        let at = (u128::from(size) * u128::from(part) / u128::from(n_parts)) as u64;
+        let start = starts.at_or_after(at, |offset| progress.tick(Stage::Plan, offset, size))?;
+        // A unit longer than a part makes its part longer.
+        if start >= size {
+            break;
         }
-        let Some((file, end, first)) = open_units(input, MAX_LINE_BYTES)? else { continue };
-        let mut starts = UnitStarts::new(&input.path, file, end, first);
-        for part in 1..n_parts {
-            let at = (u128::from(size) * u128::from(part) / u128::from(n_parts)) as u64;
-            let start = starts.at_or_after(at, |offset| progress.tick(Stage::Plan, offset, size))?;
-            // A unit longer than a part makes its part longer.
-            if start >= size {
-                break;
-            }
-            if start > first && cuts.last().is_none_or(|&last| start > last) {
-                cuts.push(start);
-            }
+        if start > first && cuts.last().is_none_or(|&last| start > last) {
+            cuts.push(start);
         }
     }
     Ok(cuts)

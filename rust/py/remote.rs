@@ -7,7 +7,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-use crate::corpus::{Bytes, RemoteError, RemoteFile, RemoteFiles, set_remote_files, url_of};
+use crate::corpus::{Bytes, OpeningFile, RemoteError, RemoteFile, RemoteFiles, set_remote_files, url_of};
 
 /// Lets the crate read URLs; `sentitok.remote` is imported for the first one.
 pub(super) fn register() {
@@ -18,17 +18,30 @@ pub(super) fn register() {
 struct Stores;
 
 impl RemoteFiles for Stores {
-    fn open(&self, url: &str) -> Result<Box<dyn RemoteFile>> {
+    fn open(&self, url: &str, first_bytes: usize) -> Result<Box<dyn OpeningFile>> {
         Python::attach(|py| {
-            let file = module(py)?.call_method1("open_input", (url,))?;
-            let (size, mark) = (file.getattr("size")?.extract()?, file.getattr("mark")?.extract()?);
-            Ok(Box::new(PyFile { file: file.unbind(), size, mark }) as Box<dyn RemoteFile>)
+            let future = module(py)?.call_method1("open_input", (url, first_bytes))?;
+            Ok(Box::new(PyOpening(future.unbind())) as Box<dyn OpeningFile>)
         })
         .map_err(error)
     }
 
-    fn size(&self, url: &str) -> Result<Option<u64>> {
-        Python::attach(|py| module(py)?.call_method1("size", (url,))?.extract()).map_err(error)
+    fn sizes(&self, urls: &[&str]) -> Result<Vec<Option<u64>>> {
+        Python::attach(|py| module(py)?.call_method1("sizes", (urls,))?.extract()).map_err(error)
+    }
+}
+
+/// A future of a `sentitok.remote.Input`.
+struct PyOpening(Py<PyAny>);
+
+impl OpeningFile for PyOpening {
+    fn opened(self: Box<Self>) -> Result<Box<dyn RemoteFile>> {
+        Python::attach(|py| {
+            let file = self.0.bind(py).call_method0("result")?;
+            let (size, mark) = (file.getattr("size")?.extract()?, file.getattr("mark")?.extract()?);
+            Ok(Box::new(PyFile { file: file.unbind(), size, mark }) as Box<dyn RemoteFile>)
+        })
+        .map_err(error)
     }
 }
 
@@ -63,9 +76,9 @@ impl RemoteFile for PyFile {
         &self.mark
     }
 
-    fn read_at(&mut self, offset: u64, length: usize, wait: Duration) -> Result<Option<Bytes>> {
+    fn read_at(&mut self, offset: u64, length: usize, until: u64, wait: Duration) -> Result<Option<Bytes>> {
         Python::attach(|py| {
-            let block = self.file.call_method1(py, "read_at", (offset, length, wait.as_secs_f64()))?;
+            let block = self.file.call_method1(py, "read_at", (offset, length, wait.as_secs_f64(), until))?;
             let block: Option<PyBackedBytes> = block.extract(py)?;
             Ok(block.map(|block| Box::new(block) as Bytes))
         })

@@ -1,21 +1,23 @@
 //! Documents from files, columns of Parquet files, or Python iterables.
 //!
-//! A `CorpusShard` given as `source` is a part of files. A list or tuple given as `source` contains paths, as in Hugging Face's `train(files=[...])`; a
-//! list of texts is given as `texts`. Any other iterable contains texts in both cases. It never
+//! A `CorpusShard` given as `source` is a part of files. A list or tuple given as `source` contains
+//! paths, as in Hugging Face's `train(files=[...])`; a list of texts is given as `texts`. Any other iterable contains texts in both cases. It never
 //! matters whether a file happens to exist.
 //!
 //! The calling thread reads iterators; see `feeding`.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyIterator, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyString, PyTuple};
 
 use super::arrow::{Chunks, Column};
 use super::feeding::feed;
 use super::paths::{Files, is_path, paths_of};
 use super::progress::run;
+use super::remote::given;
 use super::text::{Errors, Lone, join_pairs, surrogates_passed, text_of_row};
 use super::texts::refuse_mapping;
 use crate::corpus::word_counts::{self, CountOptions, WordCounts};
@@ -162,6 +164,19 @@ impl<'py> Documents<'py> {
                 });
                 note_on_lists(py, result, from_list)
             }
+            (
+                Self::Files { files: Files { paths, byte_range: None }, .. },
+                Some(checkpoint),
+                SourceOptions {
+                    format: Some(FileFormat::Parquet(column)),
+                    invalid_utf8,
+                    shard: None,
+                    max_line_bytes: _,
+                },
+            ) => {
+                let column = ParquetColumn { paths, column, invalid_utf8 };
+                column.count(py, callback, pipeline, counting, checkpoint)
+            }
             (documents, _, options) => documents.run(py, options, callback, |source, progress| {
                 word_counts::count(source, pipeline, counting, progress)
             }),
@@ -222,6 +237,63 @@ impl<'py> Documents<'py> {
             Self::Column(chunks) => feed_chunks(py, chunks, invalid_utf8, shard, callback, job),
         }
     }
+}
+
+/// A column of Parquet files.
+struct ParquetColumn {
+    paths: Vec<PathBuf>,
+    column: String,
+    invalid_utf8: InvalidUtf8,
+}
+
+impl ParquetColumn {
+    /// Counts it shard by shard, and saves the counts of each to a checkpoint.
+    fn count(
+        self,
+        py: Python<'_>,
+        callback: Option<&Py<PyAny>>,
+        pipeline: &Pipeline,
+        counting: &CountOptions,
+        checkpoint: &mut Checkpoint,
+    ) -> PyResult<WordCounts> {
+        let format = format!("parquet:{}", self.column);
+        let mut shards = planned(py, &self.paths, &format)?;
+        let invalid_utf8 = self.invalid_utf8;
+        let (total, files) = (shards.len() as u64, FileOptions { invalid_utf8, ..FileOptions::default() });
+        let done = match total {
+            0 | 1 => None,
+            _ => checkpoint.begin_shards(&self.paths, &format, &files, pipeline, counting, total)?,
+        };
+        let mut bytes = 0;
+        let mut count = |files| {
+            let format = Some(FileFormat::Parquet(self.column.clone()));
+            let options = SourceOptions { format, invalid_utf8, shard: None, max_line_bytes: None };
+            Documents::Files { files, from_list: false }.run(py, options, callback, |source, progress| {
+                let mut report = |stage, done, total| progress.report(stage, bytes + done, total).is_ok();
+                let counts = word_counts::count(source, pipeline, counting, &mut Progress::new(&mut report));
+                bytes += source.meter().done();
+                counts
+            })
+        };
+        let Some(done) = done else { return count(Files { paths: self.paths.clone(), byte_range: None }) };
+        for (number, files) in (0..total).zip(shards.drain(..)).skip(done as usize) {
+            let counts = count(files)?;
+            py.detach(|| checkpoint.save_part(&counts, total - number - 1))?;
+        }
+        run(py, callback, |progress| checkpoint.sum(counting, progress))
+    }
+}
+
+/// The shards of files that Python plans.
+fn planned(py: Python<'_>, paths: &[PathBuf], format: &str) -> PyResult<Vec<Files>> {
+    let names: Vec<_> = paths.iter().map(|path| given(py, path)).collect::<PyResult<_>>()?;
+    let named = PyDict::new(py);
+    named.set_item("format", format)?;
+    let module = py.import("sentitok.corpus_shards")?;
+    let arguments = (names, module.getattr("CHECKPOINT_BYTES")?);
+    let shards: Vec<Bound<'_, PyAny>> =
+        module.call_method("plan_shards", arguments, Some(&named))?.extract()?;
+    shards.iter().filter_map(|shard| Files::of_shard(shard).transpose()).collect()
 }
 
 /// Says in an error about a file that a list holds paths.

@@ -183,8 +183,9 @@ fn train(
 /// often if saving takes more than 2 % of the time, and when it is interrupted. With `resume` it
 /// continues there, also after a kill, and ends with the same tokenizer as without a break; if
 /// nothing is saved, it begins. Options and text must be the same, apart from `threads` and
-/// `max_memory`. Files of text are not counted again if counting took that long; text in memory and
-/// Parquet files are. The folder stays; `remove_checkpoint` deletes it.
+/// `max_memory`. Files are cut as by `plan_shards`, and parts that were counted are not counted
+/// again if counting took that long; text in memory is. The folder stays; `remove_checkpoint`
+/// deletes it.
 #[pyfunction]
 #[pyo3(signature = (
     source = None, *more, texts = None, counts = None, vocab_size = VocabSize(32_000), min_frequency = MinFrequency(0), special_tokens = None,

@@ -271,14 +271,45 @@ impl Checkpoint {
         let mut text =
             SavedText { options: text_options(&files, pipeline, options)?, ..SavedText::default() };
         let mut source = FileSource::new(paths, files)?;
-        let Some(saved) = saved.filter(|_| options.sample.is_none()) else {
-            // A pipe cannot be read again, so only all of its counts are compared; a sample is
-            // taken of the whole text.
+        let Some(saved) = saved else {
+            // A pipe cannot be read again, so only all of its counts are compared.
             return word_counts::count(&mut source, pipeline, options, progress);
         };
         text.files = saved;
-        source.cut_into(input_bytes);
+        // A number of bytes is a share of all files, not of what is left of them.
+        let sample = options.sample.map(|sample| sample.as_share(&source)).transpose()?;
+        let options = &CountOptions { sample, ..options.clone() };
+        source.cut_into(input_bytes, progress)?;
         text.total = source.n_left();
+        let done = self.begin_text(text)?;
+        source.skip(done);
+        self.count_parts(source, pipeline, options, progress)
+    }
+
+    /// Begins to count `total` shards of files that another package reads, in this format; returns
+    /// how many were counted before. `None` if nothing says whether the files change: only all of
+    /// their counts are compared.
+    ///
+    /// # Errors
+    /// See [`Checkpoint`].
+    #[cfg(feature = "python")]
+    pub(crate) fn begin_shards<P: AsRef<Path>>(
+        &mut self,
+        paths: &[P],
+        format: &str,
+        files: &FileOptions,
+        pipeline: &Pipeline,
+        options: &CountOptions,
+        total: u64,
+    ) -> Result<Option<u64>> {
+        let Some(saved) = files_of(paths)? else { return Ok(None) };
+        let mut named = text_options(files, pipeline, options)?;
+        named.insert("format".to_owned(), format.to_owned());
+        self.begin_text(SavedText { options: named, files: saved, total, ..SavedText::default() }).map(Some)
+    }
+
+    /// Compares the text with the one that was counted; returns how many inputs were counted.
+    fn begin_text(&mut self, text: SavedText) -> Result<u64> {
         self.is_counted = true;
         if let Some(before) = &self.saved.text {
             self.compare_all(&before.options, &text.options)?;
@@ -291,9 +322,9 @@ impl Checkpoint {
         if text.done > 0 {
             self.resumed = Some(format!("after {} of {} parts of the text", text.done, text.total));
         }
-        source.skip(text.done);
+        let done = text.done;
         self.verify_parts()?;
-        self.count_parts(source, pipeline, options, progress)
+        Ok(done)
     }
 
     /// Counts the rest of the text, part by part; returns the sum of all parts.
@@ -329,6 +360,14 @@ impl Checkpoint {
                 return Err(Error::Cancelled);
             }
         }
+        self.sum(options, progress)
+    }
+
+    /// The sum of all parts.
+    ///
+    /// # Errors
+    /// See [`Checkpoint`].
+    pub(crate) fn sum(&self, options: &CountOptions, progress: &mut Progress) -> Result<WordCounts> {
         let paths: Vec<PathBuf> = self.parts().iter().map(|part| self.part_path(part.number)).collect();
         WordCounts::load_sum(&paths, &options.temp_dir(), progress)
     }
@@ -342,7 +381,10 @@ impl Checkpoint {
     }
 
     /// Saves the counts of what was read since the last part.
-    fn save_part(&mut self, counts: &WordCounts, n_left: u64) -> Result<()> {
+    ///
+    /// # Errors
+    /// See [`Checkpoint`].
+    pub(crate) fn save_part(&mut self, counts: &WordCounts, n_left: u64) -> Result<()> {
         let started = Instant::now();
         let number = self.parts().last().map_or(0, |part| part.number + 1);
         let path = self.part_path(number);

@@ -171,6 +171,46 @@ def test_text_behind_a_url_resumes(tmp_path: Path) -> None:
         train_bpe(url, checkpoint="s3://name:secret@bucket/folder", vocab_size=270)
 
 
+def test_parquet_resumes_from_finished_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sentitok import parquet as parquet_reader
+
+    pa = pytest.importorskip("pyarrow", reason="needs the extra arrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    for number in range(2):
+        rows = [f"row {row} of file {number}, {row % 7 * 'word '}" for row in range(3000)]
+        parquet.write_table(pa.table({"text": rows}), tmp_path / f"{number}.parquet", row_group_size=500)
+    monkeypatch.setattr("sentitok.corpus_shards.CHECKPOINT_BYTES", 9000)
+    files = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
+    options: dict[str, Any] = {"format": "parquet:text", "vocab_size": 300}
+    whole = train_bpe(files, **options)
+    saving: dict[str, Any] = {"checkpoint": tmp_path / "saved", "resume": True, "checkpoint_seconds": 0}
+    read: list[tuple[int, int]] = []
+    chunks = parquet_reader.chunks
+
+    def noted(*args: Any) -> Any:
+        read.append(args[4])
+        if len(read) == 3:
+            raise StoppedError
+        return chunks(*args)
+
+    monkeypatch.setattr(parquet_reader, "chunks", noted)
+    with pytest.raises(StoppedError):
+        train_bpe(files, **saving, **options)
+    kept = [*(tmp_path / "saved").glob("counts-*")]
+    assert len(kept) == 2
+    states = [(path.name, path.stat().st_mtime_ns) for path in kept]
+    resumed = train_bpe(files, **saving, **options)
+    assert resumed.to_bytes() == whole.to_bytes()
+    assert resumed.report is not None
+    assert whole.report is not None
+    assert resumed.report.totals == whole.report.totals
+    assert len(read) > 5
+    assert read[2] == read[3]  # the shard that was not finished is read again, those before are not
+    assert [(path.name, path.stat().st_mtime_ns) for path in kept] == states
+    with pytest.raises(TrainError, match="parquet"):
+        train_bpe(files[:1] * 2, **saving, **options)
+
+
 # Trains with a checkpoint, saves every moment, and writes the tokenizer.
 KILLED = """
 import json, sys

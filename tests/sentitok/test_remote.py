@@ -219,6 +219,32 @@ def test_a_remote_text_counts_as_a_local_one(memory: Any, suffix: str) -> None:
     assert sentitok.count(f"memory://a.txt{suffix}") == counted()
 
 
+def test_next_files_are_opened_while_one_is_read(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few files at a time, each of them once, in order; blocks that are fetched ahead stay few."""
+    names = [f"memory://many/{number:02}.txt" for number in range(20)]
+    for name in names:
+        memory.pipe(name.removeprefix("memory:/"), TEXT)
+    opened, most = [], 0
+    fetched = inputs.Input._fetch
+
+    class Noted(inputs.Input):
+        def __init__(self, url: str, **more: Any) -> None:
+            super().__init__(url, **more)
+            opened.append(url)
+
+        def _fetch(self, offset: int, length: int) -> Any:
+            nonlocal most
+            future = fetched(self, offset, length)
+            most = max(most, len(self._ahead))
+            return future
+
+    monkeypatch.setattr(inputs, "Input", Noted)
+    counted = sentitok.count(names, threads=1, progress=lambda *_: None)
+    assert counted == sentitok.count(texts=(TEXT * 20).decode().splitlines(keepends=True))
+    assert sorted(opened) == names
+    assert most <= inputs.BLOCKS_AHEAD
+
+
 @pytest.mark.parametrize("ranges", [True, False])
 def test_a_web_server_with_and_without_ranges(web: Web, small_blocks: None, ranges: bool) -> None:
     web.ranges = ranges

@@ -4,7 +4,7 @@ fsspec knows the stores; it is imported for the first URL, so without one no pac
 is opened. `file://` is a local path. Commands and functions use the same few parts:
 
 - `expand`: the files that paths, folders, globs and URLs name, in order;
-- `Input`: a file read in large blocks, the next one fetched while the last is used;
+- `Input`: a file read in large blocks, the next ones fetched while one is used;
 - `local_copy`, `LocalOutput`: small files and folders as temporary local copies, for code that needs a path.
 
 Rules: a read that fails for a while is tried again, with growing pauses; a file that changes while it is read
@@ -12,8 +12,17 @@ is an error; a file appears in a store whole or not at all; no message holds a c
 """
 
 from .copies import local_copy, local_path, renamed, staged
-from .inputs import BLOCK_BYTES, Input, InputStream, open_bytes, open_input, read_bytes, version
-from .listing import expand, size
+from .inputs import (
+    BLOCK_BYTES,
+    Input,
+    InputStream,
+    first_bytes,
+    open_bytes,
+    open_input,
+    read_bytes,
+    version,
+)
+from .listing import expand, size, sizes
 from .outputs import LocalOutput, shards_output, upload, written
 from .stores import exists
 from .urls import is_url, join, local_name, named, shown
@@ -25,6 +34,7 @@ __all__ = [
     "LocalOutput",
     "exists",
     "expand",
+    "first_bytes",
     "is_url",
     "join",
     "local_copy",
@@ -38,6 +48,7 @@ __all__ = [
     "shards_output",
     "shown",
     "size",
+    "sizes",
     "staged",
     "upload",
     "version",

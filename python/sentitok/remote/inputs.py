@@ -2,23 +2,30 @@
 
 import contextlib
 import errno
+import functools
 import io
 import os
+import queue
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from .stores import FIRST_PAUSES, ChangedError, Location, locate, retrying
 from .urls import is_url, local_name, shown
 
 # What is fetched at a time: large enough that a round trip does not matter.
 BLOCK_BYTES = 8 << 20
+# How many blocks are fetched while one is used, and by how many threads for all files.
+BLOCKS_AHEAD = 4
+_THREADS = 8
 # Seconds after which a file that is being read is looked at again.
 _LOOK_AGAIN = 1.0
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 class _Ranges:
@@ -74,11 +81,14 @@ class _Web:
     """
 
     def __init__(self, place: Location, first_bytes: int) -> None:
+        import asyncio  # which imports the module of sockets
+
         self._place = place
         self.size: int | None = None
         self.mark: tuple[str | None, ...] | None = None
         self._stream: Any = None
         self._at = 0
+        self._streaming = asyncio.Lock()
         self.is_ranged = True
         self._first = b""
         # The first bytes tell of size, mark and ranges in one request.
@@ -139,7 +149,9 @@ class _Web:
         # All of the file comes, whatever was asked for.
         self.is_ranged = False
         self._has_size(answer.content_length)
-        self._stream, self._at = answer, 0
+        async with self._streaming:
+            self._drop()
+            self._stream, self._at = answer, 0
         return await self._streamed(offset, length)
 
     def _has_size(self, size: int | None) -> None:
@@ -148,6 +160,10 @@ class _Web:
         self.size = size if size is not None else self.size
 
     async def _streamed(self, offset: int, length: int) -> bytes:
+        async with self._streaming:
+            return await self._read_stream(offset, length)
+
+    async def _read_stream(self, offset: int, length: int) -> bytes:
         if self._stream is None or self._at > offset:
             self._drop()
             self._stream, self._at = await self._get({}), 0
@@ -177,9 +193,10 @@ class _Web:
         self._stream = None
 
     def read(self, offset: int, length: int) -> bytes:
-        first, self._first = self._first, b""
-        if offset == 0 and first:
-            return first[:length] if len(first) > length else first
+        if offset == 0 and self._first:
+            first, self._first = self._first, b""
+            if len(first) >= length or len(first) == self.size:
+                return first[:length]
         if self.size is not None and offset >= self.size:
             return b""
         data: bytes = self._sync((self._range if self.is_ranged else self._streamed)(offset, length))
@@ -193,8 +210,58 @@ class _Web:
             self._place.fs.loop.call_soon_threadsafe(self._drop)
 
 
+class _Pool:
+    """A few threads for requests; they do not hold up the end of the process."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._free = threading.Semaphore(0)
+        self._n_threads = 0
+
+    def submit(self, work: Callable[[], _Result]) -> "Future[_Result]":
+        """Runs `work` in a thread."""
+        if self._pid != os.getpid():  # threads do not outlive a fork
+            self._begin()
+        future: Future[_Result] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(work())
+            # 2026-11-30: the caller that waits for the result gets it
+            except BaseException as error:
+                future.set_exception(error)
+
+        self._work.put(run)
+        if not self._free.acquire(blocking=False) and self._n_threads < _THREADS:
+            self._n_threads += 1
+            threading.Thread(target=self._run, name="sentitok-remote", daemon=True).start()
+        return future
+
+    def _run(self) -> None:
+        work = self._work
+        while True:
+            work.get()()
+            self._free.release()
+
+
+_pool = _Pool()
+
+
+def at_once(ask: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
+    """Returns what a request gives for each item, in order; several are under way at a time."""
+    futures = [_pool.submit(functools.partial(ask, item)) for item in items]
+    return [future.result() for future in futures]
+
+
 class Input:
-    """A file behind a URL, read in blocks; the next block is fetched while the last is used.
+    """A file behind a URL, read in blocks; the next ones are fetched while one is used.
+
+    Up to `BLOCKS_AHEAD` are fetched at a time for a caller that reads from block to block, and one for a
+    caller that reads here and there.
 
     Attributes:
         name: the URL without credentials.
@@ -209,7 +276,7 @@ class Input:
         Args:
             url: where it is.
             first_bytes: how many of them a web server is asked for at once.
-            read_ahead: fetch the next block while one is used; leave it off for reading here and there.
+            read_ahead: fetch the next blocks while one is used; leave it off for reading here and there.
 
         Raises:
             ModuleNotFoundError: if a package is missing.
@@ -224,8 +291,14 @@ class Input:
 
         self._reader = retrying(opened, place.url, "cannot be opened", FIRST_PAUSES)
         self._looked = time.monotonic()
-        self._reads_ahead = read_ahead
-        self._ahead: tuple[int, int, Future[bytes]] | None = None
+        self._most_ahead = (BLOCKS_AHEAD if self.has_ranges else 1) if read_ahead else 0
+        self._n_ahead = 0
+        # Where reading goes on if nobody seeks.
+        self._next = 0
+        # Blocks that are fetched, by their start: how many bytes were asked for, and the bytes.
+        self._ahead: dict[int, tuple[int, Future[bytes]]] = {}
+        # A check of the file that began when its last block was taken.
+        self._last_check: Future[None] | None = None
 
     @property
     def size(self) -> int | None:
@@ -242,7 +315,9 @@ class Input:
         """What the store says of the file's version, such as its ETag."""
         return " ".join(str(part) for part in self._reader.mark or () if part is not None)
 
-    def read_at(self, offset: int, length: int, wait: float | None = None) -> bytes | None:
+    def read_at(
+        self, offset: int, length: int, wait: float | None = None, until: int | None = None
+    ) -> bytes | None:
         """Reads up to `length` bytes; fewer only at the end of the file.
 
         Args:
@@ -250,15 +325,18 @@ class Input:
             length: how many.
             wait: seconds after which `None` is returned; ask for the same again. Without it, as long as it
                 takes.
+            until: where the caller stops reading; nothing behind it is fetched ahead.
 
         Raises:
             OSError: if the file changed, or cannot be read.
         """
-        if self._ahead is None or self._ahead[0] != offset or self._ahead[1] < length:
-            if self._ahead is not None:  # one request at a time
-                self._ahead[2].exception()
-            self._ahead = (offset, length, self._fetch(offset, length))
-        future = self._ahead[2]
+        if self.size is not None and offset >= self.size:
+            return b""
+        asked, future = self._ahead.get(offset, (0, None))
+        if future is None or asked < length:
+            self._leave()
+            future = self._fetch(offset, length)
+            self._ahead[offset] = (length, future)
         if wait is not None:
             deadline = time.monotonic() + wait
             while not future.done():
@@ -267,13 +345,43 @@ class Input:
                     return None
                 with contextlib.suppress(TimeoutError):
                     future.exception(left)
-        self._ahead = None
+        del self._ahead[offset]
         data = future.result()
         if len(data) > length:  # of a range that ends before the block that was fetched
+            self._leave()
             return data[:length]
-        if self._reads_ahead and len(data) == length and (self.size is None or offset + length < self.size):
-            self._ahead = (offset + length, length, self._fetch(offset + length, length))
+        is_next, self._next = offset == self._next, offset + len(data)
+        self._n_ahead = min(2 * self._n_ahead if is_next and self._n_ahead else 1, self._most_ahead)
+        if len(data) == length:
+            self._fetch_ahead(self._next, length, until)
+        if not self._ahead and self._next in (self.size, until):
+            self._last_check = _pool.submit(self._check)
         return data
+
+    def fetch_first(self, length: int) -> None:
+        """Begins to fetch the first block, for a caller that will read it soon."""
+        if self.has_ranges:
+            self._ahead[0] = (length, self._fetch(0, length))
+
+    def _fetch_ahead(self, start: int, length: int, until: int | None) -> None:
+        """Begins to fetch the blocks from `start` on that are not there yet."""
+        if self.size is None:
+            end, count = start + length, min(self._n_ahead, 1)
+        else:
+            end, count = self.size, self._n_ahead
+        end = end if until is None else min(end, until)
+        for at in range(start, min(end, start + count * length), length):
+            if at not in self._ahead:
+                part = min(length, end - at)
+                self._ahead[at] = (part, self._fetch(at, part))
+
+    def _leave(self) -> None:
+        """Gives up the blocks that were fetched ahead."""
+        if not self.has_ranges:  # one stream cannot be read at two places at a time
+            for _, future in self._ahead.values():
+                future.exception()
+        self._ahead.clear()
+        self._n_ahead = 0
 
     def check(self) -> None:
         """Finds out whether the file is still the one that was opened.
@@ -281,8 +389,13 @@ class Input:
         Raises:
             OSError: if it changed.
         """
-        if self._ahead is not None:
-            self._ahead[2].exception()
+        if self._last_check is not None:
+            self._last_check.result()
+        else:
+            self._leave()
+            self._check()
+
+    def _check(self) -> None:
         retrying(self._reader.check, self._url, "cannot be read")
 
     def close(self) -> None:
@@ -290,22 +403,17 @@ class Input:
         self._reader.close()
 
     def _fetch(self, offset: int, length: int) -> "Future[bytes]":
-        """Reads in the background. The thread does not hold up the end of the process."""
-        future: Future[bytes] = Future()
+        """Reads in the background."""
+        self._last_check = None
 
-        def work() -> None:
-            try:
-                data = retrying(lambda: self._reader.read(offset, length), self._url, "cannot be read")
-                if time.monotonic() - self._looked > _LOOK_AGAIN:
-                    retrying(self._reader.check, self._url, "cannot be read")
-                    self._looked = time.monotonic()
-                future.set_result(data)
-            # 2026-11-30: the caller that waits for the block gets it
-            except BaseException as error:
-                future.set_exception(error)
+        def work() -> bytes:
+            data = retrying(lambda: self._reader.read(offset, length), self._url, "cannot be read")
+            if time.monotonic() - self._looked > _LOOK_AGAIN:
+                self._check()
+                self._looked = time.monotonic()
+            return data
 
-        threading.Thread(target=work, name="sentitok-remote", daemon=True).start()
-        return future
+        return _pool.submit(work)
 
 
 class InputStream(io.RawIOBase):
@@ -384,13 +492,18 @@ def open_bytes(path: str | os.PathLike[str]) -> IO[bytes]:
     return io.BufferedReader(InputStream(name)) if is_url(name) else open(name, "rb")
 
 
-def open_input(url: str) -> Input:
-    """Opens a file for the extension, which reads it in blocks.
+def open_input(url: str, first_bytes: int) -> "Future[Input]":
+    """Begins to open a file for the extension, which reads it in blocks, and to fetch the first bytes.
 
-    Raises:
-        ModuleNotFoundError, OSError: as `Input`.
+    The result raises what `Input` raises.
     """
-    return Input(url)
+
+    def work() -> Input:
+        file = Input(url, first_bytes=first_bytes)
+        file.fetch_first(first_bytes)
+        return file
+
+    return _pool.submit(work)
 
 
 def version(url: str | os.PathLike[str]) -> tuple[int, str]:
@@ -414,6 +527,18 @@ def read_bytes(url: str | os.PathLike[str]) -> bytes:
         ModuleNotFoundError, OSError: as `Input`.
     """
     return b"".join(blocks(Input(url)))
+
+
+def first_bytes(url: str | os.PathLike[str], most: int) -> bytes:
+    """Returns the first bytes of a file.
+
+    Raises:
+        ModuleNotFoundError, OSError: as `Input`.
+    """
+    file = Input(url, first_bytes=most, read_ahead=False)
+    data = file.read_at(0, most) or b""
+    file.close()
+    return data
 
 
 def blocks(file: Input) -> Iterator[bytes]:

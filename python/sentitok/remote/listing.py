@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import PREFIX
-from .inputs import Input
+from .inputs import Input, at_once
 from .stores import FIRST_PAUSES, Location, locate, retrying
 from .urls import HTTP, is_url, local_name, real_url, real_urls, scheme_of, shown, text_of
 
@@ -148,3 +148,12 @@ def size(url: str | os.PathLike[str]) -> int | None:
     file = Input(url, first_bytes=1)
     file.close()
     return file.size
+
+
+def sizes(urls: list[str]) -> list[int | None]:
+    """Returns the sizes of files, several of which are asked for at a time.
+
+    Raises:
+        ModuleNotFoundError, OSError: as `Input`.
+    """
+    return at_once(size, urls)

@@ -38,6 +38,18 @@ pub struct Sample {
     pub seed: u64,
 }
 
+impl SampleOptions {
+    /// The same sample, as a share of the documents.
+    ///
+    /// # Errors
+    /// As [`Sample::of`].
+    #[cfg(feature = "train")]
+    pub(crate) fn as_share(&self, source: &dyn Source) -> Result<Self> {
+        let share = Sample::of(self, source)?.map_or(1.0, |sample| sample.share);
+        Ok(Self { size: SampleSize::Share(share), seed: self.seed })
+    }
+}
+
 impl Sample {
     /// The sample of a source; `None` if it contains every document.
     ///

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use super::*;
+use crate::corpus::word_counts::{SampleOptions, SampleSize};
+use crate::corpus::{ByteRange, Shard};
 use crate::pre_tokenizer::PreTokenizer;
 use crate::trainers::bpe::{
     Alphabet, Base, BpeTrainer, ScoredTrained, SentencePieceBpeTrainer, TieBreak, TrainedMerges, Unit,
@@ -204,38 +206,70 @@ fn texts(dir: &Path) -> Vec<PathBuf> {
 fn counting_resumes_after_every_part() {
     let folder = tempfile::tempdir().unwrap();
     let paths = texts(folder.path());
-    let pipeline = Pipeline::new(PreTokenizer::from_name("gpt2").unwrap());
-    let trainer = seen(300);
     for (threads, max_memory) in [(1, None), (2, Some(1)), (2, None)] {
         let options = CountOptions { threads: Some(threads), max_memory, ..CountOptions::default() };
-        let files = || FileOptions { block_bytes: 64, ..FileOptions::default() };
-        let mut source = FileSource::new(&paths, files()).unwrap();
-        let whole = word_counts::count(&mut source, &pipeline, &options, &mut Progress::silent()).unwrap();
-        for n in [1, 3, 40, 1000] {
-            let dir = tempfile::tempdir().unwrap();
-            let mut starts = 0;
-            let counts = loop {
-                starts += 1;
-                let mut checkpoint =
-                    opened(&|dir, resume| trainer.checkpoint(dir, resume), dir.path(), n).unwrap();
-                let mut done = 0;
-                let mut report = |stage, bytes, _| {
-                    assert!(stage != Stage::Count || bytes >= done, "progress goes back");
-                    done = done.max(bytes);
-                    true
-                };
-                let mut progress = Progress::new(&mut report);
-                match checkpoint.count_inputs(&paths, files(), &pipeline, &options, 400, &mut progress) {
-                    Ok(counts) => break counts,
-                    Err(Error::Cancelled) => assert!(starts < 1000),
-                    Err(error) => panic!("{error}"),
+        let files = FileOptions { block_bytes: 64, ..FileOptions::default() };
+        check_counting(&paths, &files, &options, 60);
+    }
+}
+
+/// Tables with line ends in quotes, a range that begins and ends within lines, and samples.
+#[test]
+fn counting_of_tables_ranges_and_samples_resumes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut table = "id,text\r\n".to_owned();
+    (0..300).for_each(|n| writeln!(table, "{n},\"a\nthe {}\"\"\n, {n}\"\r", n * n % 97).unwrap());
+    let tables = vec![folder.path().join("a.csv"), folder.path().join("b.csv")];
+    tables.iter().for_each(|path| fs::write(path, &table).unwrap());
+    let csv = FileOptions { format: Some("csv:text".parse().unwrap()), ..FileOptions::default() };
+    let options = CountOptions::default();
+    check_counting(&tables, &csv, &options, 20);
+
+    let lines = texts(folder.path());
+    let range = Some(ByteRange::new(777, 20_005).unwrap());
+    check_counting(&lines, &FileOptions { byte_range: range, ..FileOptions::default() }, &options, 40);
+    let shard = Some(Shard::new(1, 3).unwrap());
+    check_counting(&tables, &FileOptions { shard, ..csv.clone() }, &options, 5);
+    for size in [SampleSize::Bytes(9000), SampleSize::Share(0.3), SampleSize::Share(1.0)] {
+        let sample = Some(SampleOptions { size, seed: 3 });
+        let options = CountOptions { sample, ..CountOptions::default() };
+        check_counting(&lines, &FileOptions::default(), &options, 60);
+        check_counting(&tables, &csv, &options, 20);
+    }
+}
+
+/// Counts files in inputs of 400 bytes, and stops after every `n` saves; compares with one count.
+fn check_counting(paths: &[PathBuf], files: &FileOptions, options: &CountOptions, least_starts: usize) {
+    let pipeline = Pipeline::new(PreTokenizer::from_name("gpt2").unwrap());
+    let trainer = seen(300);
+    let mut source = FileSource::new(paths, files.clone()).unwrap();
+    let whole = word_counts::count(&mut source, &pipeline, options, &mut Progress::silent()).unwrap();
+    for n in [1, 3, 40, 1000] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut starts = 0;
+        let counts = loop {
+            starts += 1;
+            let mut checkpoint =
+                opened(&|dir, resume| trainer.checkpoint(dir, resume), dir.path(), n).unwrap();
+            let mut done = 0;
+            let mut report = |stage, bytes, _| {
+                if stage == Stage::Count {
+                    assert!(bytes >= done, "progress goes back");
+                    done = bytes;
                 }
+                true
             };
-            assert!(starts > 60 / n, "{starts}");
-            assert_eq!(counts, whole);
-            // A process that is killed after every part comes to merge none.
-            assert!(n == 1 || part_files(dir.path()).unwrap().len() <= MAX_PARTS + 1);
-        }
+            let mut progress = Progress::new(&mut report);
+            match checkpoint.count_inputs(paths, files.clone(), &pipeline, options, 400, &mut progress) {
+                Ok(counts) => break counts,
+                Err(Error::Cancelled) => assert!(starts < 1000),
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert!(starts > least_starts / n, "{starts}");
+        assert_eq!(counts, whole);
+        // A process that is killed after every part comes to merge none.
+        assert!(n == 1 || part_files(dir.path()).unwrap().len() <= MAX_PARTS + 1);
     }
 }
 
