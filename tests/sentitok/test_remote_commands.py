@@ -30,11 +30,11 @@ PATHS = {
     "encode": "chat out tokenizer_file",
     "decode": "tokenizer_file",
     "show": "tokenizer_file",
-    "eval": "files plot tokenizers",
-    "compare": "files one other",
+    "eval": "plot tokenizers",
+    "compare": "one other",
     "convert": "source target",
-    "doctor": "texts tokenizer_file",
-    "prune": "id_map out texts tokenizer_file",
+    "doctor": "tokenizer_file",
+    "prune": "id_map out tokenizer_file",
     "transplant": "model new old out",
     "lock": "folder",
     "check": "folder",
@@ -122,6 +122,43 @@ def test_commands_work_with_urls_alone(memory: Any, tmp_path: Path) -> None:
     decoded = run("decode", "memory://d/tokens", "-t", "memory://d/t.json", cwd=tmp_path)
     assert decoded.out.encode() == TEXT
     assert [*tmp_path.iterdir()] == []
+
+
+def test_texts_that_are_measured_are_not_copied(
+    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sentitok.remote.inputs import fetch
+
+    copied = []
+
+    def noted(url: str, to: Path) -> None:
+        copied.append(url)
+        fetch(url, to)
+
+    monkeypatch.setattr("sentitok.remote.copies.fetch", noted)
+    memory.pipe("/d/b.txt", TEXT)
+    memory.pipe("/d/model/tokenizer.json", memory.cat("/d/t.json"))
+    memory.pipe("/d/ranks", b"IQ== 0\nIg== 1\n")
+    for args in (
+        [
+            "eval",
+            "memory://d/t.json",
+            "memory://d/model",
+            "memory://d/a.txt",
+            "memory://d/b.txt",
+            "--per-file",
+        ],
+        ["eval", "memory://d/t.json", "memory://d/*.txt"],
+        ["compare", "memory://d/t.json", "memory://d/t.json", "memory://d/a.txt"],
+        ["doctor", "memory://d/t.json", "memory://d/a.txt"],
+        ["prune", "memory://d/t.json", "memory://d/a.txt", "-o", str(tmp_path / "small.json")],
+    ):
+        done = run(*args, "--json", cwd=tmp_path)
+        assert done.code == 0, (args, done.err)
+    assert copied
+    assert not [url for url in copied if url.endswith(".txt")]
+    done = run("eval", "memory://d/ranks", "memory://d/a.txt", cwd=tmp_path)
+    assert "tiktoken" in done.err  # known as a tokenizer by how it begins
 
 
 def test_a_file_in_a_store_is_replaced_only_with_force(memory: Any, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def compare(
     one: Annotated[Path, typer.Argument(metavar="A", help="Tokenizer.")],
     other: Annotated[Path, typer.Argument(metavar="B", help="Tokenizer to compare it with.")],
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Texts to encode with both; - for stdin.")
+        list[str], typer.Argument(metavar="FILE...", help="Texts to encode with both; - for stdin.")
     ],
     *,
     file: FileOptions,

@@ -39,7 +39,7 @@ _MEANING = {
 def doctor(
     tokenizer_file: Annotated[Path, typer.Argument(metavar="TOKENIZER", help="Tokenizer to examine.")],
     texts: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(metavar="FILE", help="Text files to look for unused tokens in; - for stdin."),
     ] = None,
     *,
@@ -105,7 +105,7 @@ def _frequency(
 def prune(
     tokenizer_file: Annotated[Path, typer.Argument(metavar="TOKENIZER", help="Tokenizer to prune.")],
     texts: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="Text files whose tokens are kept; - for stdin.")
+        list[str], typer.Argument(metavar="FILE", help="Text files whose tokens are kept; - for stdin.")
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="File to write the pruned tokenizer to.")

@@ -2,7 +2,7 @@
 
 import math
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -33,10 +33,16 @@ _MEASURES = (
     ("vocabulary_use", "used", "{:.1%}"),
 )
 
+# Names of tokenizers, and of files that a folder of a model has.
+_TOKENIZER_SUFFIXES = (".json", ".tiktoken", ".model", ".sentitok")
+_MODEL_FILES = ("tokenizer.json", "tokenizer.model", "vocab.txt")
+# What is looked at of a file behind a URL.
+_START_BYTES = 1 << 20
+
 
 def evaluate(
     files: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(metavar="TOKENIZER... FILE...", help="Tokenizers, then text files; - for stdin."),
     ],
     tokenizers: Annotated[
@@ -125,7 +131,7 @@ def evaluate(
         from sentitok.figures.canvas import save
         from sentitok.figures.tokenizers import figure
 
-        drawing = figure(drawn, ", ".join(text.name for text in texts))
+        drawing = figure(drawn, ", ".join(map(_base_name, texts)))
 
         def draw(path: Path) -> list[Path]:
             save(drawing, path)
@@ -161,7 +167,7 @@ def _check_plot(plot: Path) -> None:
 
 
 def _counts(
-    drawn: "dict[str, Counts]", paths: list[Path], tokenizers: "list[Tokenizer]", files: list[Path]
+    drawn: "dict[str, Counts]", paths: list[Path], tokenizers: "list[Tokenizer]", files: list[str]
 ) -> "list[Counts]":
     """Returns what counts for the figure: one for each tokenizer, under a unique name."""
     from sentitok.evaluate import unknown_id
@@ -169,7 +175,7 @@ def _counts(
 
     counts = []
     for path, tokenizer in zip(paths, tokenizers, strict=True):
-        name = f"{path.name}, {files[0].name}" if files else path.name
+        name = f"{path.name}, {_base_name(files[0])}" if files else path.name
         if name in drawn:
             name = f"{path}, {files[0]}" if files else str(path)
         drawn[name] = Counts(tokenizer.vocab_size, tokenizer.info()["model"], unknown_id(tokenizer))
@@ -177,7 +183,14 @@ def _counts(
     return counts
 
 
-def _missing(files: list[Path], chosen: list[Path]) -> str:
+def _base_name(file: str) -> str:
+    """The last part of a path or URL, for a figure."""
+    from sentitok.remote import shown
+
+    return PurePosixPath(shown(file).partition("?")[0]).name if "://" in file else Path(file).name
+
+
+def _missing(files: list[str], chosen: list[Path]) -> str:
     """What is said where there is no tokenizer, or no text."""
     wanted = "give at least one tokenizer and one text, as in: sentitok eval tok.json text.txt"
     if chosen:
@@ -193,26 +206,57 @@ def _values(measured: "Evaluation") -> dict[str, Any]:
     return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in measured.as_dict().items()}
 
 
-def _apart(files: list[Path], most: int) -> tuple[list[Path], list[Path]]:
+def _apart(files: list[str], most: int) -> tuple[list[Path], list[str]]:
     """Tells the tokenizers at the front, `most` at most, from the texts behind them.
 
-    They are known by name or by how they begin.
+    They are known by name or by how they begin. Texts stay URLs, which are read in blocks; tokenizers behind
+    URLs are copied.
     """
+    from sentitok.remote import is_url, local_name, local_path
+
     n = 0
-    while n < most and (_is_named_tokenizer(files[n]) or _begins_as_tokenizer(files[n])):
+    while n < most:
+        file = local_name(files[n])
+        is_tokenizer = _url_is_tokenizer(file) if is_url(file) else _is_tokenizer(Path(file))
+        if not is_tokenizer:
+            break
         n += 1
-    return files[:n], files[n:]
+    return [local_path(file) for file in files[:n]], files[n:]
 
 
-def _is_named_tokenizer(file: Path) -> bool:
-    return file.suffix in (".json", ".tiktoken", ".model", ".sentitok") or file.is_dir()
+def _is_tokenizer(file: Path) -> bool:
+    return (
+        file.suffix in _TOKENIZER_SUFFIXES or file.is_dir() or (file.is_file() and _begins_as_tokenizer(file))
+    )
+
+
+def _url_is_tokenizer(url: str) -> bool:
+    """Whether a URL names a tokenizer: by its name, as a folder of a model, or by how it begins."""
+    from tempfile import TemporaryDirectory
+
+    from sentitok import remote
+
+    name = PurePosixPath(url.partition("?")[0])
+    if name.suffix in _TOKENIZER_SUFFIXES:
+        return True
+    if any(char in url for char in "*["):
+        return False
+    if not name.suffix and any(remote.exists(remote.join(url, file)) for file in _MODEL_FILES):
+        return True
+    with TemporaryDirectory() as folder:
+        start = Path(folder) / "start"
+        try:
+            start.write_bytes(remote.first_bytes(url, _START_BYTES))
+        except IsADirectoryError:
+            return False
+        return _begins_as_tokenizer(start)
 
 
 def _begins_as_tokenizer(file: Path) -> bool:
     """Whether a file under another name is not text for certain; JSON and lists of words may be."""
     from sentitok._sentitok import file_kind
 
-    return file.is_file() and file_kind(file) in ("tiktoken", "sentencepiece", "sentitok")
+    return file_kind(file) in ("tiktoken", "sentencepiece", "sentitok")
 
 
 def _cell(row: dict[str, Any], measure: str, form: str) -> str:

@@ -52,15 +52,15 @@ class Parallel:
             refuse("it goes with --parallel", "against")
         return self.parallel
 
-    def split(self, files: list[Path]) -> int:
+    def split(self, files: list[str]) -> int:
         """Returns how many of the files are before the first that names its language."""
-        return next((n for n, file in enumerate(files) if "=" in str(file)), len(files))
+        return next((n for n, file in enumerate(files) if "=" in file), len(files))
 
     def measure(
         self,
         paths: list[Path],
         tokenizers: "Sequence[Tokenizer]",
-        texts: list[Path],
+        texts: list[str],
         reading: TextOptions,
         engine: EngineOptions,
         output: Output,
@@ -74,9 +74,7 @@ class Parallel:
         from sentitok.evaluate import evaluate_all
         from sentitok.fairness import Fairness
 
-        files = {
-            name: [Path(file) for file in found] for name, found in by_language(list(map(str, texts))).items()
-        }
+        files = by_language(texts)
         if self.against is not None and self.against not in files:
             raise UsageError(f"--against {self.against}: no such language; there are {', '.join(files)}")
         total = len(tokenizers) * n_bytes(
