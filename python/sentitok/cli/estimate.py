@@ -2,106 +2,197 @@
 
 Small corpora are counted; of large ones two samples are, one half as large as the other, and the growth
 between them (Heaps' law, pieces = k * bytes**beta) is extended to the whole. Counts files are read once.
-Memory follows from the number and the length of distinct pieces; `benches/counts_scale.py estimate` compares
-it with the peak of runs.
+
+Training takes memory in proportion to the distinct pieces; how much for each depends on how alike they are.
+So a process trains on a sample of them, another one on half of the sample, and the line through both is
+extended to all. `benches/counts_scale.py estimate` compares the result with the peak of runs.
 """
 
+import json
 import math
 import os
 from binascii import a2b_base64
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from .command import UsageError
-from .output import Output, bytes_text, lines, number
+from .output import Output, bytes_text, lines, memory_now, number, peak_memory
 
 if TYPE_CHECKING:
-    from sentitok import PreTokenizer
+    from sentitok import PreTokenizer, WordCounts
 
-# Bytes counted for the larger sample.
+__all__ = ["estimate", "train_sample"]
+
+# Bytes counted for the larger sample of a text.
 _SAMPLE_BYTES = 32 << 20
 
 # Of several counts files, one piece of this many is looked at, because they may share pieces.
 _ONE_OF = 16
 
+# Distinct pieces that a process trains on, or up to twice as many, and the least size of its vocabulary.
+_TRAINED = 50_000
+_LEAST_VOCAB = 500
+
+# Memory of training for each byte of a piece where no sample can be trained on.
+_FOR_EACH_BYTE = 48
+
 # Memory that stays of counting when training begins.
 _AFTER_COUNTING = 4_000_000
-
-# Memory of the process before it reads, and of training for each byte of a distinct piece and each token.
-_TRAINING = {
-    "train-bpe": (42_000_000, 17, 200),
-    "train-wordpiece": (28_000_000, 17, 470),
-    "train-unigram": (44_000_000, 17, 200),
-}
 
 # Memory of counting for each distinct piece: in the table of a thread, and in the result.
 _IN_TABLE = 70
 _IN_RESULT = 32
 
 
-def _distinct(paths: list[str], n_shards: int, **reading: Any) -> tuple[int, int, int]:
-    """Counts one shard of the files: its bytes, its distinct pieces, and their bytes."""
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """The distinct pieces of a corpus.
+
+    Attributes:
+        n: how many there are.
+        n_bytes: their bytes.
+        head: the first line of a counts file of them.
+        lines: the lines of all, or of a sample.
+        how: how they were found.
+    """
+
+    n: int
+    n_bytes: int
+    head: bytes
+    lines: list[bytes]
+    how: str
+
+
+class _Sample:
+    """A sample of the lines of a counts file, by a hash of their pieces; at most twice `_TRAINED`."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self._one_of = 1
+
+    def add(self, line: bytes) -> None:
+        if self._takes(line):
+            self.lines.append(line)
+        if len(self.lines) > 2 * _TRAINED:
+            self._one_of *= 2
+            self.lines = [*filter(self._takes, self.lines)]
+
+    def _takes(self, line: bytes) -> bool:
+        return self._one_of == 1 or crc32(line.partition(b" ")[0]) % self._one_of == 0
+
+
+def _of_lines(file: Iterable[bytes]) -> _Pieces:
+    """Looks at each line of a counts file."""
+    rest, sample = iter(file), _Sample()
+    head = next(rest, b"")
+    n = n_bytes = 0
+    for line in rest:
+        piece = line.rpartition(b" ")[0]
+        n += 1
+        # Four characters for three bytes.
+        n_bytes += len(piece) // 4 * 3 - piece.endswith(b"=") - piece.endswith(b"==")
+        sample.add(line)
+    return _Pieces(n, n_bytes, head, sample.lines, "read")
+
+
+def _of_counts(counts: list[tuple[Path, str]], min_count: int) -> _Pieces:
+    """Reads counts files."""
+    if len(counts) == 1 and min_count < 2:
+        with counts[0][0].open("rb") as file:
+            return _of_lines(file)
+    found: Counter[bytes] = Counter()
+    head = b""
+    for path, _ in counts:
+        with path.open("rb") as file:
+            head = next(file, b"")
+            for line in file:
+                piece, _, count = line.rpartition(b" ")
+                if crc32(piece) % _ONE_OF == 0:
+                    found[piece] += int(count)
+    kept = sorted((piece for piece, count in found.items() if count >= min_count), key=a2b_base64)
+    some = _of_lines([head, *(b"%s %d\n" % (piece, found[piece]) for piece in kept)])
+    return _Pieces(some.n * _ONE_OF, some.n_bytes * _ONE_OF, head, some.lines, "estimated")
+
+
+def _distinct(paths: list[str], n_shards: int, **reading: Any) -> "tuple[int, WordCounts]":
+    """Counts one shard of the files: its bytes, and its pieces."""
     import sentitok
 
     counted = sentitok.count(paths, shard=(0, n_shards) if n_shards > 1 else None, **reading)
     assert counted is not None  # it is, without `out`
     totals = counted.totals
-    return totals["bytes"] + totals["bytes_left_out"], len(counted), sum(map(len, counted))
+    return totals["bytes"] + totals["bytes_left_out"], counted
 
 
-def _of_counts(counts: list[tuple[Path, str]], min_count: int) -> tuple[int, int, str]:
-    """Reads counts files: the distinct pieces of all, their bytes, and how they were found."""
-    one_of = 1 if len(counts) == 1 and min_count < 2 else _ONE_OF
-    pieces = n_bytes = 0
-    found: Counter[bytes] = Counter()
-    for path, _ in counts:
-        with path.open("rb") as file:
-            next(file, None)
-            for line in file:
-                piece, _, count = line.rpartition(b" ")
-                if one_of == 1:
-                    pieces += 1
-                    # Four characters for three bytes.
-                    n_bytes += len(piece) // 4 * 3 - piece.endswith(b"=") - piece.endswith(b"==")
-                elif crc32(piece) % one_of == 0:
-                    found[piece] += int(count)
-    if one_of == 1:
-        return pieces, n_bytes, "read"
-    kept = [piece for piece, count in found.items() if count >= min_count]
-    return len(kept) * one_of, sum(len(a2b_base64(piece)) for piece in kept) * one_of, "estimated"
+def _of_training(command: str, pieces: _Pieces, vocab_size: int, options: dict[str, Any]) -> int:
+    """Returns the memory that training is expected to take, without that of the program."""
+    sample = pieces.lines
+    whole = _of_sample(command, pieces, sample, vocab_size, options)
+    if whole is None:
+        return pieces.n_bytes * _FOR_EACH_BYTE
+    if len(sample) >= pieces.n or len(sample) < 2:
+        return whole
+    half = _of_sample(command, pieces, sample[::2], vocab_size, options) or 0
+    slope = max(0, whole - half) / (len(sample) // 2)
+    return whole + round(slope * (pieces.n - len(sample)))
 
 
-def memory_of(
-    command: str,
-    pieces: int,
-    piece_bytes: int,
-    vocab_size: int,
-    threads: int | None,
-    max_memory: int | None = None,
-) -> int:
-    """Returns the peak memory that training is expected to take.
+def _of_sample(
+    command: str, pieces: _Pieces, sample: list[bytes], vocab_size: int, options: dict[str, Any]
+) -> int | None:
+    """Trains on a sample of the pieces in a process; returns the memory that it took, `None` if it failed."""
+    from concurrent.futures import BrokenExecutor
+    from tempfile import TemporaryDirectory
+
+    from sentitok import SentitokError
+    from sentitok.adapters.processes import ProcessExecutor
+
+    vocab_size = min(vocab_size, max(round(vocab_size * len(sample) / max(pieces.n, 1)), _LEAST_VOCAB))
+    about = json.loads(pieces.head[pieces.head.index(b"{") :])
+    about["totals"]["pieces"] = sum(int(line.rpartition(b" ")[2]) for line in sample)
+    head = pieces.head[: pieces.head.index(b"{")] + json.dumps(about, separators=(",", ":")).encode() + b"\n"
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "sample.counts"
+        path.write_bytes(head + b"".join(sample))
+        with ProcessExecutor(1) as process:
+            trained = process.submit(train_sample, command, path, {"vocab_size": vocab_size, **options})
+            try:
+                memory: int = trained.result()
+            except (SentitokError, BrokenExecutor, MemoryError):
+                return None
+    return memory
+
+
+def train_sample(command: str, counts: Path, options: dict[str, Any]) -> int:
+    """Trains from a counts file; returns the memory that this took. For a process of its own."""
+    import sentitok
+
+    train = getattr(sentitok, command.replace("-", "_"))
+    # Loads all code, which the program has loaded.
+    train(texts=["a few words to train on"], vocab_size=300).save(counts.with_suffix(".json"))
+    before = peak_memory() or 0
+    train(counts=counts, **options).save(counts.with_suffix(".json"))
+    return (peak_memory() or 0) - before
+
+
+def _of_counting(pieces: _Pieces, threads: int, max_memory: int | None) -> int:
+    """Returns the memory that counting is expected to take, without that of the program.
 
     Args:
-        command: the command that trains.
-        pieces: the number of distinct pieces.
-        piece_bytes: their bytes.
-        vocab_size: the size that was asked for.
-        threads: the threads that count text; `None` if counts are read.
+        pieces: those of the whole text.
+        threads: how many count.
         max_memory: the limit of the tables of all threads.
     """
-    base, per_byte, per_token = _TRAINING[command]
-    # A vocabulary is seldom larger than the number of words.
-    training = base + piece_bytes * per_byte + min(vocab_size, pieces + 256) * per_token
-    if threads is None:
-        return training
     # By Heaps' law with an exponent of 0.6, a thread that counts 1/n of a text sees 1/n**0.6 of its pieces.
-    tables: float = threads**0.4 * _IN_TABLE * pieces
+    tables: float = threads**0.4 * _IN_TABLE * pieces.n
     if max_memory is not None:
         tables = min(tables, max_memory)
-    counting = base + round(tables) + _IN_RESULT * pieces + 2 * piece_bytes
-    return max(counting, training) + _AFTER_COUNTING
+    return round(tables) + _IN_RESULT * pieces.n + 2 * pieces.n_bytes
 
 
 def estimate(
@@ -112,7 +203,7 @@ def estimate(
     output: Output,
     pipeline: tuple[str | None, "str | PreTokenizer"],
     reading: dict[str, Any],
-    min_count: int,
+    options: dict[str, Any],
 ) -> None:
     """Prints files, bytes, the estimated distinct pieces and memory.
 
@@ -124,11 +215,12 @@ def estimate(
         output: where to report.
         pipeline: normalizer and pre-tokenizer of text.
         reading: how the files are read and counted, as the library takes it.
-        min_count: the least count of a piece.
+        options: the other options of training, as the library takes them.
 
     Raises:
         UsageError: if a source is stdin, which cannot be read twice.
     """
+    program = memory_now() or 0
     from sentitok import remote
 
     files = [str(path) for path, _ in counts] or remote.expand(paths)
@@ -139,16 +231,18 @@ def estimate(
         remote.size(path) or 0 if remote.is_url(path) else Path(path).stat().st_size for path in files
     )
     value: dict[str, Any] = {"files": len(files), "bytes_on_disk": on_disk}
+    counting = 0
     if counts:
-        pieces, piece_bytes, how = _of_counts(counts, min_count)
-        threads = None
+        pieces = _of_counts(counts, options["min_count"])
     else:
-        pieces, piece_bytes, how, read = _of_text(files, on_disk, pipeline, reading)
+        marked = options.get("method") == "sentencepiece"
+        pieces, read = _of_text(files, on_disk, pipeline, {**reading, "line_ends": marked})
         value |= read
         threads = reading["threads"] or os.cpu_count() or 1
-    limit = reading["max_memory"]
-    memory = memory_of(command, pieces, piece_bytes, vocab_size, threads, limit)
-    value |= {"estimated_distinct_pieces": pieces, "estimated_memory_bytes": memory}
+        counting = _of_counting(pieces, threads, reading["max_memory"])
+    training = _of_training(command, pieces, vocab_size, {**options, "threads": reading["threads"]})
+    memory = program + max(counting, training) + (0 if counts else _AFTER_COUNTING)
+    value |= {"estimated_distinct_pieces": pieces.n, "estimated_memory_bytes": memory}
     size = f"{number(on_disk)} on disk"
     if "text_bytes" in value:
         size += f", {number(value['text_bytes'])} of text"
@@ -156,12 +250,12 @@ def estimate(
         [
             ("files", number(len(files))),
             ("bytes", size),
-            ("distinct pieces", f"{number(pieces)} ({how})"),
+            ("distinct pieces", f"{number(pieces.n)} ({pieces.how})"),
             ("memory", f"about {bytes_text(memory)}"),
             ("next", "the same command without --dry-run"),
         ]
     )
-    output.result(value, text, str(pieces))
+    output.result(value, text, str(pieces.n))
 
 
 def _of_text(
@@ -169,19 +263,20 @@ def _of_text(
     on_disk: int,
     pipeline: tuple[str | None, "str | PreTokenizer"],
     reading: dict[str, Any],
-) -> tuple[int, int, str, dict[str, int]]:
-    """Counts text, or samples of it: distinct pieces, their bytes, how they were found, and what was read."""
+) -> tuple[_Pieces, dict[str, int]]:
+    """Counts text, or samples of it: its pieces, and how much was read."""
     n_shards = max(1, math.ceil(on_disk / _SAMPLE_BYTES))
     reading = {**reading, "normalizer": pipeline[0], "pre_tokenizer": pipeline[1]}
-    n_bytes, pieces, piece_bytes = _distinct(paths, n_shards, **reading)
-    sampled = n_bytes
+    n_bytes, counted = _distinct(paths, n_shards, **reading)
+    found, sampled = _of_lines(BytesIO(counted.to_bytes())), n_bytes
+    n, piece_bytes = found.n, found.n_bytes
     if n_shards > 1:
-        half_bytes, half_pieces, _ = _distinct(paths, 2 * n_shards, **reading)
+        half_bytes, half = _distinct(paths, 2 * n_shards, **reading)
         growth = 1.0
-        if half_bytes < n_bytes and 0 < half_pieces < pieces:
-            growth = min(1.0, math.log(pieces / half_pieces) / math.log(n_bytes / half_bytes))
+        if half_bytes < n_bytes and 0 < len(half) < n:
+            growth = min(1.0, math.log(n / len(half)) / math.log(n_bytes / half_bytes))
         n_bytes *= n_shards
-        piece_bytes = round(piece_bytes * n_shards**growth)
-        pieces = round(pieces * n_shards**growth)
+        n, piece_bytes = round(n * n_shards**growth), round(piece_bytes * n_shards**growth)
     how = "counted" if n_shards == 1 else f"estimated from {bytes_text(sampled)}"
-    return pieces, piece_bytes, how, {"text_bytes": n_bytes, "sampled_bytes": sampled}
+    pieces = _Pieces(n, piece_bytes, found.head, found.lines, how)
+    return pieces, {"text_bytes": n_bytes, "sampled_bytes": sampled}

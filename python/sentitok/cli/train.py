@@ -502,7 +502,7 @@ def run(
             output,
             training.usual,
             options.counting(),
-            training.limits["min_count"],
+            training.limits | training.shape,
         )
         return
     try:
