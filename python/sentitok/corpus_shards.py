@@ -14,7 +14,7 @@ from ._sentitok import DocumentReader, cut_file
 from .file_versions import check_version, file_version
 from .numbers import whole
 
-__all__ = ["CHECKPOINT_BYTES", "CorpusShard", "plan_shards"]
+__all__ = ["CorpusShard", "plan_shards"]
 
 # The size on disk of a shard of Parquet files whose counts a checkpoint of training keeps together.
 CHECKPOINT_BYTES = 1 << 28

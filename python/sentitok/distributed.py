@@ -29,6 +29,7 @@ import numpy as np
 
 from . import _sentitok, atomic, remote, shard_tasks
 from ._sentitok import FormatError, SentitokError, Tokenizer, WordCounts, __version__
+from .adapters import workers_of
 from .corpus_shards import CorpusShard, plan_shards
 from .file_versions import file_version
 from .messages import shown
@@ -166,9 +167,7 @@ class _Driver:
 
 def _in_flight(executor: Any) -> int:
     """How many tasks an executor gets at a time: two for each worker, so that none waits for the driver."""
-    n_workers = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
-    if n_workers is None and (client := getattr(executor, "_client", None)) is not None:
-        n_workers = sum(client.nthreads().values())  # of Dask
+    n_workers = workers_of(executor, threads=True)
     return 2 * n_workers if n_workers else _IN_FLIGHT
 
 

@@ -309,8 +309,8 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads instead of processes, which would import PyTorch first."""
 
     @contextmanager
-    def opened(engine: str, workers: int, gpus: int) -> Iterator[Executor]:
-        assert (engine, gpus) == ("processes", 0)
+    def opened(engine: str, address: None, workers: int, *, gpus: int) -> Iterator[Executor]:
+        assert (engine, address, gpus) == ("processes", None, 0)
         with ThreadPoolExecutor(workers) as executor:
             yield executor
 
@@ -366,9 +366,9 @@ WRONG = [
     (["train", "--workers", "2"], "--workers is for several runs"),
     (["train", "--seeds", "2", "--workers", "2"], "--workers needs --engine"),
     (["train", "--folds", "2", "--address", "tcp://127.0.0.1:1"], "--address needs --engine"),
-    (["train", "--seeds", "2", "--engine", "spark"], "--engine spark: expected processes, ray, dask"),
-    (["train", "--seeds", "2", "--on-error", "go"], "--on-error go: expected skip or stop"),
-    (["train", "--seeds", "2", "--engine", "processes", "--address", "x:1"], "--engine ray or --engine dask"),
+    (["train", "--seeds", "2", "--engine", "spark"], "--engine spark"),
+    (["train", "--seeds", "2", "--on-error", "go"], "--on-error go"),
+    (["train", "--seeds", "2", "--engine", "processes", "--address", "x:1"], "--engine ray or dask"),
     (["sweep", "--set", "optim.lr=1,2", "--workers", "3"], "--workers needs --engine"),
 ]
 

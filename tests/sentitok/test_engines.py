@@ -63,7 +63,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Executor]:
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_gives_the_bytes_of_one_process(cluster: Executor, corpus: Path, tmp_path: Path) -> None:
     out, tokens, single = tmp_path / "all.counts", tmp_path / "tokens", tmp_path / "single"
-    sentitok.count(corpus, out=out, executor=cluster, shard_bytes=20_000)
+    sentitok.count(corpus, out=out, executor=cluster, shard_bytes=40_000)
     sentitok.count(corpus, out=single)
     assert out.read_bytes() == single.read_bytes()
     single.unlink()
@@ -96,7 +96,7 @@ def test_a_worker_of_a_cluster_that_is_killed(cluster: Executor, corpus: Path, t
 
     pids = sorted({cluster.submit(os.getpid).result() for _ in range(6)})
     out = tmp_path / "all.counts"
-    sentitok.count(corpus, out=out, executor=cluster, shard_bytes=3_000, progress=kill)
+    sentitok.count(corpus, out=out, executor=cluster, shard_bytes=10_000, progress=kill)
     assert out.read_bytes() == single.to_bytes()
     assert killed
 
@@ -106,7 +106,7 @@ def test_jobs_of_submitit(corpus: Path, tmp_path: Path) -> None:
     submitit = pytest.importorskip("submitit")
     executor = submitit.LocalExecutor(folder=tmp_path / "jobs")
     executor.update_parameters(timeout_min=2)
-    sentitok.count(corpus, out=tmp_path / "all.counts", executor=executor, shard_bytes=60_000)
+    sentitok.count(corpus, out=tmp_path / "all.counts", executor=executor, shard_bytes=80_000)
     made = (tmp_path / "all.counts").read_bytes()
     single = sentitok.count(corpus)
     assert single is not None

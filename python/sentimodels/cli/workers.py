@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sentitok.cli.engine import Address, check_engine, opened
 from sentitok.cli.output import counted
 
-from .command import AnswerIsNoError, Output, UsageError
+from .command import Output, UsageError
 
 if TYPE_CHECKING:
     from ..runs.group import Scheduling
@@ -22,15 +23,6 @@ EngineName = Annotated[
         metavar="NAME",
         help="Train several runs at once: processes of this machine, or ray or dask. [default: one after the "
         "other]",
-    ),
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        "--address",
-        metavar="ADDRESS",
-        help="Ray or Dask cluster to use, such as tcp://10.0.0.1:8786; its machines see the files under the "
-        "same paths. [default: workers on this machine]",
     ),
 ]
 Workers = Annotated[
@@ -90,10 +82,9 @@ def scheduled(
         AnswerIsNoError: if the library of the engine is not installed.
         ConnectionError: if there is no cluster at the address.
     """
-    from ..runs.group import OnFailure, Scheduling
+    from ..runs.group import Scheduling
 
-    if on_error not in get_args(OnFailure):
-        raise UsageError(f"--on-error {on_error}: expected skip or stop")
+    check_engine(engine, address, on_error)
     failure: Any = on_error
     if engine is None:
         if address is not None or workers is not None:
@@ -103,28 +94,20 @@ def scheduled(
         return
     import torch
 
-    from sentitok.adapters import ENGINES, open_executor, workers_of
+    from sentitok.adapters import workers_of
 
-    if engine not in ENGINES:
-        raise UsageError(f"--engine {engine}: expected {', '.join(ENGINES)}")
-    if address is not None and engine == "processes":
-        raise UsageError("--address is of a cluster; give --engine ray or --engine dask with it")
-    name: Any = engine
     on_gpus = device in ("auto", "cuda")
     with ExitStack() as stack:
-        try:
-            if address is not None:
-                executor = stack.enter_context(open_executor(name, address, gpus=on_gpus))
-                n, threads = min(workers or n_runs, workers_of(executor) or n_runs, n_runs), None
-                said = f"on the workers of {address}"
-            else:
-                n_gpus = torch.cuda.device_count() if on_gpus and torch.cuda.is_available() else 0
-                cores = torch.get_num_threads()
-                n = min(workers or n_gpus or cores, n_runs)
-                threads = max(1, cores // n)
-                executor = stack.enter_context(open_executor(name, workers=n, gpus=n_gpus))
-                said = f"{counted(threads, 'thread')} each" + (", one of the GPUs each" if n_gpus else "")
-        except ModuleNotFoundError as error:
-            raise AnswerIsNoError(f"--engine {engine}: {error}") from error
+        if address is not None:
+            executor = stack.enter_context(opened(engine, address, gpus=on_gpus))
+            n, threads = min(workers or n_runs, workers_of(executor) or n_runs, n_runs), None
+            said = f"on the workers of {address}"
+        else:
+            n_gpus = torch.cuda.device_count() if on_gpus and torch.cuda.is_available() else 0
+            cores = torch.get_num_threads()
+            n = min(workers or n_gpus or cores, n_runs)
+            threads = max(1, cores // n)
+            executor = stack.enter_context(opened(engine, workers=n, gpus=n_gpus))
+            said = f"{counted(threads, 'thread')} each" + (", one of the GPUs each" if n_gpus else "")
         output.note(f"{counted(n_runs, 'run')}, {n} at once, {said}")
         yield Scheduling(executor=executor, workers=n, threads=threads, on_error=failure)

@@ -10,19 +10,18 @@ from one that was killed.
 
 import os
 import secrets
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any, Self
 
 import torch
 
 import sentitok
+from sentitok.adapters.processes import follow_parent
 from sentitok.atomic import write as write_atomically
 
 from ..config import RunConfig
@@ -137,7 +136,7 @@ def run_task(folder: str, order: Order) -> Outcome:
             f"sentitok {sentitok.__version__} is on a worker and {order.version} on the driver; install one "
             "version on all machines"
         )
-    _follow_parent()
+    follow_parent()
     run, warnings = Path(folder), list[str]()
     stopped = _at_times(lambda: order.driver is not None and not order.driver.waits())
     callbacks = Callbacks(on_warning=warnings.append, should_stop=stopped)
@@ -263,21 +262,3 @@ def _locked(path: Path, stopped: Callable[[], bool]) -> Iterator[bool]:
     finally:
         path.unlink(missing_ok=True)
         os.close(file)
-
-
-def _follow_parent() -> None:
-    """In a process of a pool: ends with the process that started it, and leaves Ctrl-C to that."""
-    parent = parent_process()
-    if parent is None or threading.current_thread() is not threading.main_thread():
-        return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if not any(thread.name == _WATCH for thread in threading.enumerate()):
-        threading.Thread(target=_end_with, args=(parent,), name=_WATCH, daemon=True).start()
-
-
-_WATCH = "ends with its parent"
-
-
-def _end_with(parent: Any) -> None:
-    parent.join()
-    os._exit(1)

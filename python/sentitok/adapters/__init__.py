@@ -72,11 +72,17 @@ def open_executor(
     executor.shutdown()
 
 
-def workers_of(executor: Executor) -> int | None:
-    """Returns how many processes an executor has, or `None` where it does not say."""
+def workers_of(executor: Any, *, threads: bool = False) -> int | None:
+    """Returns how many processes an executor has, or `None` where it does not say.
+
+    Args:
+        executor: of any engine.
+        threads: count those of each worker, where it has several.
+    """
     n_workers: int | None = getattr(executor, "num_workers", None) or getattr(executor, "_max_workers", None)
     if n_workers is None and (client := getattr(executor, "_client", None)) is not None:
-        n_workers = len(client.nthreads())  # of Dask
+        n_threads = client.nthreads()  # of Dask
+        n_workers = sum(n_threads.values()) if threads else len(n_threads)
     return n_workers
 
 

@@ -14,7 +14,7 @@ from multiprocessing import connection, get_context, parent_process
 from queue import SimpleQueue
 from typing import Any
 
-__all__ = ["ProcessExecutor", "begin"]
+__all__ = ["ProcessExecutor", "begin", "follow_parent"]
 
 
 class ProcessExecutor(Executor):
@@ -74,15 +74,28 @@ def _pool(gpu: str) -> ProcessPoolExecutor:
 
 
 def begin(gpu: str = "") -> None:
-    """Leaves Ctrl-C to the driver, and ends the process when the driver is gone, however it ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Prepares a process of a pool: it sees one GPU, if it is named, and follows its parent."""
     if gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+    follow_parent()
+
+
+_WATCH = "sentitok-parent"
+
+
+def follow_parent() -> None:
+    """In a process that another one started: leaves Ctrl-C to that one, and ends when it is gone.
+
+    It may be called again. In a thread other than the first, as in a worker of Dask, it does nothing.
+    """
     parent = parent_process()
+    if parent is None or threading.current_thread() is not threading.main_thread():
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
-        if parent is not None:
-            connection.wait([parent.sentinel])
-            os._exit(1)
+        connection.wait([parent.sentinel])
+        os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    if not any(thread.name == _WATCH for thread in threading.enumerate()):
+        threading.Thread(target=watch, name=_WATCH, daemon=True).start()

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,9 +11,59 @@ from .command import AnswerIsNoError, UsageError, refuse, size
 from .process import complain
 from .signals import TerminatedError
 
-__all__ = ["EngineOptions"]
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
-_ENGINES = ("processes", "ray", "dask")
+__all__ = ["Address", "EngineOptions", "check_engine", "opened"]
+
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="ADDRESS",
+        help="Address of a running cluster: auto or host:6379 of ray, tcp://host:8786 of dask. "
+        "[default: start one here]",
+    ),
+]
+
+
+def check_engine(engine: str | None, address: str | None, on_error: str) -> None:
+    """Finds wrong values of `--engine`, `--address` and `--on-error`.
+
+    Raises:
+        UsageError: naming one.
+    """
+    from sentitok.adapters import ENGINES
+
+    if engine is not None and engine not in ENGINES:
+        raise UsageError(f"--engine {engine}: it is processes, ray or dask")
+    if on_error not in ("stop", "skip"):
+        raise UsageError(f"--on-error {on_error}: it is stop or skip")
+    if address is not None and engine == "processes":
+        raise UsageError(
+            "--address: processes run on this machine; take --engine ray or dask, or leave it out"
+        )
+
+
+@contextlib.contextmanager
+def opened(
+    engine: str, address: str | None = None, workers: int | None = None, *, gpus: int = 0
+) -> "Iterator[Executor]":
+    """Opens the executor of an engine that `check_engine` has seen; takes what `open_executor` does.
+
+    Raises:
+        AnswerIsNoError: if the library of the engine is not installed.
+        ConnectionError: if no cluster answers.
+    """
+    from sentitok.adapters import open_executor
+
+    name: Any = engine
+    with contextlib.ExitStack() as stack:
+        try:
+            executor = stack.enter_context(open_executor(name, address, workers, gpus=gpus))
+        except ModuleNotFoundError as error:
+            raise AnswerIsNoError(f"--engine {engine}: {error}") from error
+        yield executor
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +79,7 @@ class EngineOptions:
             "the same. All machines must see the files and the output under the same paths.",
         ),
     ] = None
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--address",
-            metavar="ADDRESS",
-            help="Address of a running cluster: auto or host:6379 of ray, tcp://host:8786 of dask. "
-            "[default: start one here]",
-        ),
-    ] = None
+    address: Address = None
     workers: Annotated[
         int | None,
         typer.Option(
@@ -77,12 +119,7 @@ class EngineOptions:
                 "it goes with --engine: add --engine processes, ray or dask",
                 *("address", "workers", "on_error", "shard_bytes"),
             )
-        elif self.engine not in _ENGINES:
-            raise UsageError(f"--engine {self.engine}: it is processes, ray or dask")
-        if self.on_error not in ("stop", "skip"):
-            raise UsageError(f"--on-error {self.on_error}: it is stop or skip")
-        if self.engine == "processes":
-            refuse("processes run on this machine; take --engine ray or dask, or leave it out", "address")
+        check_engine(self.engine, self.address, self.on_error)
         if self.address is not None:
             refuse(f"the cluster at {self.address} has its own workers; leave one of the two out", "workers")
         size(self.shard_bytes, "--shard-bytes")
@@ -98,14 +135,7 @@ class EngineOptions:
         if self.engine is None:
             yield {}
             return
-        from sentitok.adapters import open_executor
-
-        with contextlib.ExitStack() as stack:
-            try:
-                # 2026-11-30: `check` names the choices
-                executor = stack.enter_context(open_executor(self.engine, self.address, self.workers))  # type: ignore[arg-type]
-            except ModuleNotFoundError as error:
-                raise AnswerIsNoError(f"--engine {self.engine}: {error}") from error
+        with opened(self.engine, self.address, self.workers) as executor:
             try:
                 yield {
                     "executor": executor,
