@@ -494,6 +494,9 @@ def run(
 
         refuse("--dry-run trains nothing, so there is no progress to save", "checkpoint", "resume")
         check_options(training)
+        given = training.limits | training.shape
+        # Superwords need the text, and take memory after the merges of words.
+        trained = {name: value for name, value in given.items() if "superword" not in name}
         estimate(
             training.train.__name__.replace("_", "-"),
             training.src or [],
@@ -502,7 +505,7 @@ def run(
             output,
             training.usual,
             options.counting(),
-            training.limits | training.shape,
+            trained,
         )
         return
     try:
