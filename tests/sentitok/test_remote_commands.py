@@ -38,6 +38,7 @@ PATHS = {
     "transplant": "model new old out",
     "lock": "folder",
     "check": "folder",
+    "align": "one other",
     "bench": "tokenizer_file",
     "serve": "files",
     "verify": "tokenizer_file",
