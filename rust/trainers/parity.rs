@@ -8,8 +8,7 @@
 //! compression for each language.
 //!
 //! The pieces of all languages, and those of the development texts, are groups of one layout of
-//! [`pair_merging`](crate::trainers::pair_merging), so a merge costs its occurrences
-//! ([`language_pairs`]).
+//! `pair_merging`, so a merge costs its occurrences (`language_pairs`).
 
 mod language_pairs;
 mod selection;
