@@ -183,6 +183,8 @@ class _Choice:
             ConfigError: if what was given suits none.
         """
         first, rest = _candidates(self._given, self._texts)
+        if self._tables.labels.several:  # what has settings for them was best there (docs/senti-labels.md)
+            first = tuple(sorted(first, key=lambda name: "multilabel" not in architecture(name).suits))
         for name in first:
             self._look_at(name, may_be_late=True)
         for name in rest:
