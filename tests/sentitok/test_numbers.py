@@ -46,6 +46,16 @@ def in_the_manner_of_sentencepiece(**options: Any) -> Any:
     return sentitok.train_bpe(texts=TEXTS, threads=1, method="sentencepiece", vocab_size=14, **options)
 
 
+def superwords(**options: Any) -> Any:
+    whole = {"threads": 1, "vocab_size": 262, "superwords_from": 259, "pre_tokenizer": "gpt2"}
+    return sentitok.train_bpe(texts=TEXTS, **{**whole, **options}).to_bytes()
+
+
+def parity(**options: Any) -> Any:
+    texts = {"a": TEXTS, "b": TEXTS[::-1]}
+    return sentitok.train_parity_bpe(texts=texts, **{"threads": 1, "vocab_size": 260, **options}).to_bytes()
+
+
 def unigram(**options: Any) -> Any:
     return sentitok.train_unigram(texts=TEXTS, **{"threads": 1, "vocab_size": 16, **options}).to_bytes()
 
@@ -132,10 +142,21 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "train_bpe": (
         lambda _, **n: in_the_manner_of_sentencepiece(**n).to_bytes()
         if n.keys() & {"special_ids", "max_piece_length"}
+        else superwords(**n)
+        if n.keys() & {"superwords_from", "max_superword_words"}
         else trained(**n),
         {
             "vocab_size": 258, "min_frequency": 2, "limit_alphabet": 9, "max_token_length": 3,
             "max_piece_length": 3, "special_ids": {"<s>": 2}, "max_line_bytes": 1 << 20,
+            "max_memory": 1 << 24, "max_piece_bytes": 64, "min_count": 1, "seed": 7, "threads": 2,
+            "superwords_from": 260, "max_superword_words": 2,
+        },
+    ),
+    "train_parity_bpe": (
+        lambda _, **n: parity(**n),
+        {
+            "vocab_size": 258, "min_frequency": 2, "limit_alphabet": 256, "max_token_length": 3,
+            "window_size": 3, "global_merges": 1, "max_merges": 2, "max_line_bytes": 1 << 20,
             "max_memory": 1 << 24, "max_piece_bytes": 64, "min_count": 1, "seed": 7, "threads": 2,
         },
     ),
@@ -164,8 +185,9 @@ OTHERS = {
 }  # fmt: skip
 
 
-# Counts are mappings, and a sample is a whole number of bytes or a share: `test_counts_mixed.py`.
-OTHER_ARGUMENTS = {"counts", "sample"}
+# Counts and ratios are mappings, and a sample is a whole number of bytes or a share: `test_counts_mixed.py`
+# and `test_parity_bpe_training.py`.
+OTHER_ARGUMENTS = {"counts", "ratios", "sample"}
 
 # The same for arguments that are no whole numbers, each with what is out of its bounds.
 FLOATS: dict[str, tuple[Callable[..., Any], dict[str, tuple[float, tuple[float, ...]]]]] = {
@@ -176,6 +198,7 @@ FLOATS: dict[str, tuple[Callable[..., Any], dict[str, tuple[float, tuple[float, 
         lambda **n: in_the_manner_of_sentencepiece(**n).to_bytes(),
         {"character_coverage": (1.0, (0, -0.1, 1.0000001)), "checkpoint_seconds": (2.5, (-0.1,))},
     ),
+    "train_parity_bpe": (lambda **n: parity(variant="window", **n), {"alpha": (2.5, (0, -0.1))}),
     "train_unigram": (
         lambda **n: unigram(**n),
         {
@@ -278,7 +301,7 @@ def test_no_mapping_and_no_pair() -> None:
             TypeError, match=rf"^{argument}=\['<s>'\] is not a mapping .*: \{{'<pad>': 0\}} is one"
         ):
             ask(**{argument: ["<s>"]})
-    with pytest.raises(TypeError, match=r"no pair: .* \(0, 2\) is the first"):
+    with pytest.raises(TypeError, match=r"not a pair: .* \(0, 2\) is the first"):
         counted(shard=3)
 
 
