@@ -175,8 +175,7 @@ impl Manifest {
             return Err(Error::Option {
                 option: "out_dir",
                 value: dir.display().to_string(),
-                reason: "it holds chats; choose another directory, or remove this one"
-                    .to_owned(),
+                reason: "it holds chats; choose another directory, or remove this one".to_owned(),
             });
         }
         let manifest: Self =
