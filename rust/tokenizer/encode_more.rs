@@ -56,7 +56,8 @@ impl Tokenizer {
     /// ```
     /// # use sentitok::{EncodeOptions, Tokenizer};
     /// # let json = r#"{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, " ": 2, "ab": 3}, "merges": ["a b"]},
-    /// #   "pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "Isolated"}}"#;
+    /// #   "pre_tokenizer": {"type": "Split", "pattern": {"String": " "},
+    /// #     "behavior": "Isolated", "invert": false}}"#;
     /// # let tokenizer = Tokenizer::from_bytes(json.as_bytes())?;
     /// let options = EncodeOptions::default();
     /// let before = tokenizer.encode("ab a", options)?.ids;

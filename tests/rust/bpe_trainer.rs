@@ -52,7 +52,12 @@ fn pieces() -> impl Strategy<Value = Counts> {
 }
 
 fn tie_break() -> impl Strategy<Value = TieBreak> {
-    prop_oneof![Just(TieBreak::HuggingFace), Just(TieBreak::Bytes), Just(TieBreak::SentencePiece)]
+    prop_oneof![
+        Just(TieBreak::HuggingFace),
+        Just(TieBreak::Bytes),
+        Just(TieBreak::SentencePiece),
+        Just(TieBreak::Text),
+    ]
 }
 
 proptest! {

@@ -1,11 +1,22 @@
 //! BPE training by its definition: each step counts all pairs of all words.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use sentitok::TokenId;
 use sentitok::trainers::bpe::{BpeTrainer, Merge, TieBreak, Unit};
 
 use super::Counts;
+
+/// GPT-2's character of a byte: printable Latin-1 spells itself, the rest are U+0100 and on, in order.
+fn byte_level_char(byte: u8) -> char {
+    let is_printable = |byte: u8| matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
+    if is_printable(byte) {
+        return char::from(byte);
+    }
+    let number = (0..byte).filter(|&other| !is_printable(other)).count() as u32;
+    char::from_u32(256 + number).expect("a character")
+}
 
 /// The merges of words, whose ids become those of merged tokens.
 pub(super) fn merges(
@@ -42,6 +53,13 @@ pub(super) fn merges(
             TieBreak::Bytes => top.max_by_key(|pair| (bytes(pair.0), bytes(pair.1))),
             TieBreak::SentencePiece => {
                 top.min_by_key(|pair| (length(tokens, pair.0) + length(tokens, pair.1), joined(pair), *pair))
+            }
+            TieBreak::Text => {
+                let text = |id: TokenId| match options.unit {
+                    Unit::Bytes => bytes(id).into_iter().map(byte_level_char).collect(),
+                    Unit::Chars => String::from_utf8_lossy(&bytes(id)).into_owned(),
+                };
+                top.max_by_key(|pair| (text(pair.0), text(pair.1), Reverse(*pair)))
             }
         };
         let Some(pair) = best else { break };
