@@ -34,6 +34,7 @@ PAGES = {
         for name in (
             "senti",
             "senti-labels",
+            "senti-suspects",
             "tutorial",
             "switching-classifiers",
             "scale",

@@ -27,6 +27,7 @@ CALLS: dict[str, tuple[str, str, list[str]]] = {
     "data split": ("reviews.csv -o new", "--seed 1", ["new/train.csv", "new/valid.csv"]),
     "data dump": ("grouped.csv --group-column group -o new.txt", "--limit 3", ["new.txt"]),
     "data hashes": ("reviews.csv -o new.txt", "other.csv", ["new.txt"]),
+    "data suspects": ("noisy.csv --run runs/folds -o new.csv", "--limit 40", ["new.csv"]),
     "data sst": ("trees.txt -o new.csv", "--phrases", ["new.csv"]),
     "data stats": ("reviews.csv --plots new", "--limit 9", ["new/labels.png", "new/lengths.png"]),
     "generate": ("runs/gpt cat --seed 1 --max-new-tokens 4 -o new.txt", "--seed 2", ["new.txt"]),
@@ -56,6 +57,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "wrong.csv").write_text(
         rows.replace(",pos\n", ",x\n").replace(",neg", ",pos").replace(",x", ",neg")
     )
+    head, *lines = rows.splitlines()
+    lines = [*lines[:10], *(line.replace("pos", "neg") for line in lines[10:20]), *lines[20:]]
+    (folder / "noisy.csv").write_text("\n".join([head, *lines]))
     texts = [line.rpartition(",")[0] for line in rows.splitlines()[1:]]
     rows = "".join(f"{place},{text},{place % 2}\n" for place, text in enumerate(texts))
     (folder / "ids.csv").write_text(f"id,text,half\n{rows}")
@@ -66,6 +70,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         args = ["--arch", arch, "--no-baseline", "-q", "--epochs", "1", "-o", f"runs/{name}"]
         done = senti("train", "reviews.csv", *args, *(["--lr", "0.3"] if name == "bow2" else []), cwd=folder)
         assert done.code == 0, done.err
+    args = ["--arch", "nb", "--folds", "2", "-q", "-o", "runs/folds"]
+    done = senti("train", "noisy.csv", *args, cwd=folder)
+    assert done.code == 0, done.err
     language_run(folder / "runs" / "gpt", model=GPT_2)
     write_parts(folder)
     train(small_translation(folder, train={"epochs": 1}), folder / "runs" / "en-de")

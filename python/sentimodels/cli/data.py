@@ -27,6 +27,7 @@ from .command import (
     put_file,
     refuse_input,
 )
+from .suspects import suspects
 from .tables import (
     NO_READING,
     Reading,
@@ -551,5 +552,12 @@ def register(app: typer.Typer) -> None:
         dump,
         "senti data dump phrases.tsv -o sentences.txt",
         "senti data dump reviews.csv -o sentences.txt --group-column id",
+    )
+    add(
+        group,
+        "suspects",
+        suspects,
+        "senti data suspects reviews.csv --run runs/folds",
+        "senti data suspects reviews.csv --run runs/folds -o suspects.csv",
     )
     app.add_typer(group, name="data")

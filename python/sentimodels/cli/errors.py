@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 # Confused labels listed at most; of hundreds of labels nobody reads all.
 _PAIRS = 10
+# What is written of an error.
+_COLUMNS = ["row", "line", "id", "text", "label", "predicted", "p_label", "p_predicted", "cut"]
 
 
 def error_grid(title: str, errors: list[dict[str, Any]]) -> Any:
@@ -50,8 +52,8 @@ def error_grid(title: str, errors: list[dict[str, Any]]) -> Any:
         [
             *([str(one["line"] or one["row"])] if placed else []),
             shortened(one["text"], 64),
-            f"{_named(one['label'])} ({one['p_label']:.3f})",
-            f"{_named(one['predicted'])} ({one['p_predicted']:.3f})",
+            f"{label_text(one['label'])} ({one['p_label']:.3f})",
+            f"{label_text(one['predicted'])} ({one['p_predicted']:.3f})",
         ]
         for one in errors
     ]
@@ -60,7 +62,7 @@ def error_grid(title: str, errors: list[dict[str, Any]]) -> Any:
     return grid(title, [*place, "text", "true", "answered"], rows)
 
 
-def _named(label: str | list[str]) -> str:
+def label_text(label: str | list[str]) -> str:
     """Writes a label, or several."""
     return label if isinstance(label, str) else ", ".join(label) or "no label"
 
@@ -148,7 +150,7 @@ def errors(
     n_wrong = int((~answers.right).sum())
     # Errors are chosen among all rows, then filtered; each is named by its row and line in the file.
     chosen = [
-        one | _place(scored, one["row"])
+        one | place_in_file(scored, one["row"])
         for one in worst(answers, len(answers))
         if _holds(one["label"], true) and _holds(one["predicted"], answered)
     ]
@@ -177,25 +179,24 @@ def errors(
     }
     if out is not None:
         text += f"\n\nwritten  {out}: {counted(len(chosen), 'error')}"
-        put_file(out, lambda path: _write(path, chosen), force=force, keep=True)
+        put_file(out, lambda path: write_rows(path, chosen, _COLUMNS), force=force, keep=True)
     output.result(value, text, str(len(chosen)))
 
 
-def _place(table: "Table", row: int) -> dict[str, int | None]:
+def place_in_file(table: "Table", row: int) -> dict[str, int | None]:
     """Returns where a row is in its file: its number and its line, counted from 1."""
     number = row if table.numbers is None else table.numbers[row]
     return {"row": number + 1, "line": None if table.lines is None else table.lines[row]}
 
 
-def _write(path: Path, errors: list[dict[str, Any]]) -> None:
-    """Writes errors in the format of the suffix, with their whole texts."""
+def write_rows(path: Path, found: list[dict[str, Any]], names: list[str]) -> None:
+    """Writes these columns of rows in the format of the suffix, with their whole texts."""
     from sentitok.atomic import write as write_atomically
 
     from ..data.row_buffer import as_texts
     from ..data.writers import separated_rows
 
-    names = ["row", "line", "id", "text", "label", "predicted", "p_label", "p_predicted", "cut"]
-    records = [{name: one[name] for name in names} for one in errors]
+    records = [{name: one[name] for name in names} for one in found]
     if path.suffix == ".jsonl":
         text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     else:

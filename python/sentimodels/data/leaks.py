@@ -217,6 +217,25 @@ def _count_conflicts(
             report.examples.append(_example("conflict", table, table, rows[0], other))
 
 
+def disagreements(table: Table) -> list[Example]:
+    """Returns rows that are the same as an earlier row, or nearly, with another label.
+
+    A text that many rows have is compared with the first of them.
+    """
+    labels, found = table.labelled(), list[Example]()
+    first: dict[str, int] = {}
+    keys = [fold(text) for text in table.texts]
+    for row, key in enumerate(keys):
+        if labels[first.setdefault(key, row)] != labels[row] and key:
+            found.append(_example("folded", table, table, first[key], row))
+    near = {
+        frozenset((first[keys[earlier]], first[keys[later]])): (earlier, later)
+        for earlier, later in sorted(near_pairs(sketch(table.texts), table.groups), reverse=True)
+        if keys[earlier] != keys[later] and labels[earlier] != labels[later]
+    }
+    return found + [_example("near", table, table, *pair) for pair in sorted(near.values())]
+
+
 def _count_near(table: Table, repeated: NDArray[np.bool_], report: DuplicateReport) -> None:
     alike: dict[int, int] = {}
     for earlier, later in near_pairs(sketch(table.texts), table.groups):

@@ -4,6 +4,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import nn
 
 from ..config import TASKS, RunConfig
@@ -12,6 +14,7 @@ from ..errors import ConfigError
 from ..evaluation.answers import Temperature
 from ..evaluation.predictions import text_logits
 from ..models import Fits, architecture, build
+from ..runs import out_of_fold
 from ..runs.directory import absolutize_paths, begin_run
 from ..runs.encoded import EncodedTables, settled_task
 from ..runs.execute import Recipe
@@ -148,4 +151,10 @@ class ClassificationRecipe(Recipe[RunConfig]):
             self.module, self._texts, logits, self._crossed, temperature=self._temperature, device=device,
             tfidf=train.baseline
             and self.config.arch != "tfidf" and fit.stop not in ("stopped", "not finite"),
+            on_test=None if self.config.data.fold is None else self._keep_answers,
         )  # fmt: skip
+
+    def _keep_answers(self, probs: NDArray[np.float32]) -> None:
+        """Keeps the answers to the rows of a fold."""
+        assert self.tables.test is not None
+        out_of_fold.save(self.out, self.tables.test, probs)

@@ -10,6 +10,7 @@
 | `metrics.jsonl` | the course of training |
 | `training_data.json`, `training_texts.npz` | hashes of files and texts trained on |
 | `state.safetensors` | only while unfinished: what `--resume` continues from; with FSDP `state-STEP/` too |
+| `out_of_fold.npz` | of a fold: its answers to the rows that it leaves out |
 | `crossfit.npz` | only while unfinished: what the halves of dev have chosen so far |
 | `manifest.json` | size and SHA-256 of the other files, except for those of unfinished runs |
 | `.torchrun` | the call of `torchrun` that trains it, so that a restart resumes it |
@@ -66,6 +67,7 @@ __all__ = [
     "finished",
     "git_state",
     "listed",
+    "load_labels",
     "load_run",
     "load_weights",
     "manifest_hash",
@@ -334,14 +336,23 @@ def load_run(folder: Path) -> Loaded:
     check_unchanged(folder, (WEIGHTS, "config.toml", "labels.json", "run.json", encoder.file_name))
     if metadata.get("tokenizer_sha256") != encoder.fingerprint:
         raise CheckpointError(f"{folder}: its tokenizer is not the one the weights were trained with")
+    labels = load_labels(folder)
+    module = build(config.arch, config.model, encoder.inputs(len(labels)))
+    load_weights(module, folder)
+    return Loaded(config, module.eval(), encoder, labels, read_json(folder / "run.json"))
+
+
+def load_labels(folder: Path) -> Labels:
+    """Reads the labels of a run.
+
+    Raises:
+        CheckpointError: if the file is missing or damaged.
+    """
     named = read_json(folder / "labels.json")
     names = named.get("labels")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise CheckpointError(f"{folder / 'labels.json'}: expected a list of names")
-    labels = labels_kind(names, named.get("separator"))
-    module = build(config.arch, config.model, encoder.inputs(len(labels)))
-    load_weights(module, folder)
-    return Loaded(config, module.eval(), encoder, labels, read_json(folder / "run.json"))
+    return labels_kind(names, named.get("separator"))
 
 
 def load_weights(module: nn.Module, folder: Path) -> None:

@@ -43,6 +43,7 @@ __all__ = [
     "is_group",
     "load",
     "n_left",
+    "read_group",
     "run_all",
     "runs_of_folds",
     "set_aside",
@@ -174,6 +175,18 @@ def load(folder: Path) -> Group:
     Raises:
         CheckpointError: if it is none, or all its runs have finished.
     """
+    group = read_group(folder)
+    if all(finished(folder / name) for name in group.runs):
+        raise CheckpointError(f"{folder}: all its {group.kind} have finished; nothing to resume")
+    return group
+
+
+def read_group(folder: Path) -> Group:
+    """Reads a group, finished or not.
+
+    Raises:
+        CheckpointError: if it is none.
+    """
     path = folder / FILE
     try:
         value = json.loads(read_small(path))
@@ -186,8 +199,6 @@ def load(folder: Path) -> Group:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{path}: not a group of runs ({error})") from error
-    if all(finished(folder / name) for name in group.runs):
-        raise CheckpointError(f"{folder}: all its {group.kind} have finished; nothing to resume")
     return group
 
 

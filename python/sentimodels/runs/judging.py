@@ -56,6 +56,7 @@ def judged(
     temperature: Temperature,
     tfidf: bool,
     device: torch.device | None = None,
+    on_test: Callable[[NDArray[np.float32]], None] | None = None,
 ) -> dict[str, Any]:
     """Fits the temperature, scores validation and test rows, and compares with baselines.
 
@@ -67,6 +68,7 @@ def judged(
         temperature: where no validation labels fit one.
         tfidf: whether to train TF-IDF as a baseline.
         device: where it answers the test texts.
+        on_test: called with the probabilities of the test texts.
 
     Returns:
         What `run.json` says of it: temperature, scores of each part, baselines.
@@ -84,6 +86,8 @@ def judged(
         of_test = text_logits(module, judging, device=device)
         about |= _part_scores("test", tables, tables.test, of_test, temperature)
         about["judged"], answered = "test", of_logits(tables.labels, of_test, tables.test)
+        if on_test is not None:
+            on_test(of_logits(tables.labels, of_test, tables.test, temperature).probs)
     elif crossed is not None and crossed.possible and crossed.chosen is not None:
         assert tables.valid is not None
         answered = of_logits(tables.labels, crossed.logits(), tables.valid)

@@ -1,0 +1,135 @@
+"""`senti data suspects`: rows whose label is probably wrong, by the answers of a cross-validation."""
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sentitok.cli.output import counted, number
+
+from .command import AsJson, Force, Output, Quiet, Traceback, UsageError, check_file, put_file, refuse_input
+from .errors import label_text, place_in_file, write_rows
+from .tables import NO_READING, Reading, grid, page, read, reads, shortened
+
+if TYPE_CHECKING:
+    from ..data.leaks import Example
+
+# Pairs of labels, and of texts, that are listed at most.
+_PAIRS = 10
+_COLUMNS = ["row", "line", "id", "text", "label", "likelier", "p_label", "p_likelier"]
+
+
+@reads(without=("skip",), each_row=True)
+def suspects(
+    file: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Labelled file that the folds were trained on.")
+    ],
+    run: Annotated[
+        Path,
+        typer.Option("--run", metavar="GROUP", help="Folder that senti train DATA --folds N has written."),
+    ],
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of rows to show.", metavar="N")] = 20,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="File to write all suspects to, with their whole texts: .csv, .tsv or .jsonl. [default: "
+            "none]",
+        ),
+    ] = None,
+    reading: Reading = NO_READING,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Find rows whose label is probably wrong, by the answers of a cross-validation.
+
+    Each row is judged by the run that was not trained on it. A row is a suspect if another label
+    reaches the mean probability that rows of that label have; the clearest come first. Then come texts
+    that are equal, or nearly, and have different labels.
+    """
+    from ..data.leaks import disagreements
+    from ..evaluation.suspects import suspects as find
+    from ..runs import out_of_fold
+
+    output = Output("senti.data.suspects/1", as_json=as_json, quiet=quiet)
+    if out is not None and out.suffix not in (".csv", ".tsv", ".jsonl"):
+        raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
+    refuse_input(out, [file])
+    check_file(out, force=force)
+    table = read(output, file, run=out_of_fold.first_run(run), with_lines=True, **reading)
+    table.labelled()
+    answered, predictions = out_of_fold.load(run, table)
+    if n_missing := len(table) - len(answered):
+        output.note(f"{counted(n_missing, 'row')} of {file} in no fold of {run}, so not judged")
+    found = [
+        {
+            **asdict(one),
+            **place_in_file(answered, one.row),
+            "id": answered.ids[one.row] if answered.ids else None,
+            "text": answered.texts[one.row],
+        }
+        for one in find(predictions)
+    ]
+    pairs = Counter((label_text(one["label"]), label_text(one["likelier"])) for one in found)
+    apart = disagreements(table)
+    title = f"{counted(len(found), 'suspect')} of {counted(len(answered), 'row')}"
+    parts: list[Any] = [
+        _grid(title + (f"; the first {number(top)}" if len(found) > top else ""), found[:top]),
+        *([_pair_grid(pairs)] if pairs else []),
+        *([_apart_grid(apart)] if apart else []),
+    ]
+    text = page(*parts)
+    if out is not None:
+        text += f"\n\nwritten  {out}: {counted(len(found), 'suspect')}"
+        put_file(out, lambda path: write_rows(path, found, _COLUMNS), force=force)
+    value = {
+        "file": str(file), "run": str(run), "n": len(answered), "n_suspects": len(found),
+        "suspects": found[:top],
+        "pairs": [
+            {"label": label, "likelier": likelier, "n": n} for (label, likelier), n in pairs.most_common()
+        ],
+        "n_disagreements": len(apart),
+        "disagreements": [
+            {**asdict(one), "row": place_in_file(table, one.row)["row"],
+             "other_row": place_in_file(table, one.other_row)["row"]}
+            for one in apart[:top]
+        ],
+    }  # fmt: skip
+    output.result(value, text, str(len(found)))
+
+
+def _grid(title: str, found: list[dict[str, Any]]) -> Any:
+    by_line = any(one["line"] is not None for one in found)
+    rows = [
+        [
+            str(one["line"] or one["row"]), shortened(one["text"], 64),
+            f"{label_text(one['label'])} ({one['p_label']:.3f})",
+            f"{label_text(one['likelier'])} ({one['p_likelier']:.3f})",
+        ]
+        for one in found
+    ]  # fmt: skip
+    return grid(title, ["line" if by_line else "row", "text", "label", "likelier"], rows)
+
+
+def _pair_grid(pairs: Counter[tuple[str, str]]) -> Any:
+    rows = [[label, likelier, number(n)] for (label, likelier), n in pairs.most_common(_PAIRS)]
+    return grid("Suspects by label", ["label", "likelier", "rows"], rows)
+
+
+def _apart_grid(apart: "list[Example]") -> Any:
+    rows = [
+        [
+            shortened(one.text, 36), shortened(one.other_text, 36), f"{one.label} / {one.other_label}",
+            one.kind,
+        ]
+        for one in apart[:_PAIRS]
+    ]  # fmt: skip
+    more = f"; the first {_PAIRS}" if len(apart) > _PAIRS else ""
+    title = f"{counted(len(apart), 'row')} like an earlier one with another label{more}"
+    return grid(title, ["text", "like", "labels", "kind"], rows)

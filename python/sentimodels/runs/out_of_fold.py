@@ -1,0 +1,123 @@
+"""Out-of-fold answers: what the runs of a cross-validation answer to the rows that each leaves out.
+
+Each run of `train --folds` keeps the probabilities of its fold in `out_of_fold.npz`, next to the places of
+the rows in their file. It keeps no texts: `load` takes those from the file, which must be the same.
+"""
+
+import io
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentitok.atomic import write as write_atomically
+
+from ..data.record import TrainingRecord
+from ..data.table import Table
+from ..errors import CheckpointError, DataError
+from ..evaluation.predictions import Predictions
+from .directory import finished, load_labels
+from .group import is_group, read_group
+
+__all__ = ["first_run", "load", "save"]
+
+FILE = "out_of_fold.npz"
+
+
+def save(run: Path, table: Table, probs: NDArray[np.float32]) -> None:
+    """Keeps the probabilities `(n, n_classes)` of a fold; of rows that are from no file, nothing.
+
+    Args:
+        run: the run directory.
+        table: the rows of the fold.
+        probs: the answers of the run to them.
+    """
+    if table.numbers is None:
+        return
+    data = io.BytesIO()
+    np.savez(data, rows=np.array(table.numbers, np.int64), probs=probs)
+    write_atomically(run / FILE, data.getvalue())
+
+
+def first_run(folder: Path) -> Path:
+    """Returns the first run of the group of `train --folds`.
+
+    Raises:
+        CheckpointError: if the folder is not such a group, or a run has not finished.
+    """
+    return folder / _runs(folder)[0]
+
+
+def load(folder: Path, table: Table) -> tuple[Table, Predictions]:
+    """Returns the rows of a table that some fold left out, and the answers to them.
+
+    Args:
+        folder: the group of `train --folds`.
+        table: rows of the file that it was trained on.
+
+    Raises:
+        CheckpointError: if the folder is not such a group, a run has not finished, or a file is damaged.
+        DataError: if the table is of another file, or no row of it was left out.
+    """
+    runs = _runs(folder)
+    if table.numbers is None:
+        raise DataError(
+            f"{table.source}: rows from no file; the answers of {folder} are known by file and row"
+        )
+    labels = load_labels(folder / runs[0])
+    if (table.label_form is not None) != labels.several:
+        how = "several labels" if labels.several else "one label"
+        raise DataError(f"{table.source}: {folder} was trained on {how} a text; read the file as it did")
+    place_of = {number: place for place, number in enumerate(table.numbers)}
+    probs = np.full((len(table), len(labels)), np.nan, np.float32)
+    for name in runs:
+        run = folder / name
+        source = next((one for one in TrainingRecord.load(run).sources if one.role == "test"), None)
+        if source is not None and source.sha256 != table.sha256:
+            raise DataError(
+                f"{table.source}: not the file that {folder} was trained on; give {source.source}, unchanged"
+            )
+        rows, answers = _read(run, len(labels))
+        known = [(place_of[row], n) for n, row in enumerate(rows.tolist()) if row in place_of]
+        for place, n in known:
+            probs[place] = answers[n]
+    left_out = np.flatnonzero(~np.isnan(probs[:, 0]))
+    if not len(left_out):
+        raise DataError(f"{table.source}: none of its {len(table):,} rows was left out by a fold of {folder}")
+    answered = table.take(left_out)
+    truth = labels.classes(answered)
+    return answered, Predictions(
+        labels, probs[left_out], truth, answered.texts, groups=answered.groups, ids=answered.ids,
+        about={"source": str(table.source), "sha256": table.sha256, "run": str(folder)},
+    )  # fmt: skip
+
+
+def _runs(folder: Path) -> list[str]:
+    """Returns the names of the runs of a group."""
+    if not is_group(folder) or (group := read_group(folder)).kind != "folds":
+        raise CheckpointError(f"{folder}: not a cross-validation; senti train DATA --folds 5 writes one")
+    if waiting := [name for name in group.runs if not finished(folder / name)]:
+        raise CheckpointError(
+            f"{folder}: {waiting[0]} has not finished; senti train --resume {folder} finishes it"
+        )
+    return list(group.runs)
+
+
+def _read(run: Path, n_labels: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Reads the file of a run."""
+    path = run / FILE
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            rows, probs = arrays["rows"].astype(np.int64), arrays["probs"].astype(np.float32)
+    except FileNotFoundError as error:
+        raise CheckpointError(
+            f"{run}: no {FILE}: it was trained by an earlier version, or on rows of no file; train it again"
+        ) from error
+    except (OSError, EOFError, BadZipFile, ValueError, KeyError) as error:
+        raise CheckpointError(f"{path}: unreadable: {error}") from error
+    if probs.shape != (len(rows), n_labels):
+        raise CheckpointError(
+            f"{path}: {probs.shape} probabilities for {len(rows)} rows and {n_labels} labels"
+        )
+    return rows, probs

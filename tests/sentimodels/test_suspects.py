@@ -1,0 +1,200 @@
+"""Wrong labels: out-of-fold answers, confident learning, and `senti data suspects`."""
+
+import csv
+import json
+import random
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.main import get_group
+
+from labelled_reviews import rows
+from senti_in_process import senti
+from sentimodels.cli.app import build
+from sentimodels.data import Table
+from sentimodels.data.label_sets import LabelSets
+from sentimodels.data.leaks import disagreements
+from sentimodels.data.readers import read_table
+from sentimodels.data.table import Labels
+from sentimodels.evaluation.predictions import Predictions
+from sentimodels.evaluation.suspects import ranked, suspects
+from sentimodels.predictor import load_predictor
+from sentimodels.runs import out_of_fold
+
+N, FLIPPED = 240, 12
+OTHER = {"pos": "neg", "neg": "pos"}
+
+
+def planted() -> tuple[list[tuple[str, str]], set[int]]:
+    """Rows with some labels exchanged, and the places of those."""
+    drawn = rows(N)
+    wrong = set(random.Random(3).sample(range(N), FLIPPED))
+    return [(t, OTHER[label] if at in wrong else label) for at, (t, label) in enumerate(drawn)], wrong
+
+
+def write(path: Path, found: list[tuple[str, str]]) -> None:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *found])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with reviews.csv, of which some labels are wrong, and a cross-validation of it."""
+    path = tmp_path_factory.mktemp("suspects")
+    write(path / "reviews.csv", planted()[0])
+    done = senti("train", "reviews.csv", "--arch", "nb", "--folds", "3", "-o", "runs/folds", "-q", cwd=path)
+    assert done.code == 0, done.err
+    return path
+
+
+def found_in(folder: Path, *args: str) -> dict[str, Any]:
+    done = senti("data", "suspects", "reviews.csv", "--run", "runs/folds", "--json", *args, cwd=folder)
+    assert done.code == 0, done.err
+    value: dict[str, Any] = json.loads(done.out)
+    return value
+
+
+def of(probs: list[list[float]], truth: list[Any], labels: Labels | None = None) -> Predictions:
+    texts = [f"text {place}" for place in range(len(truth))]
+    given = np.array(probs, np.float32)
+    return Predictions(labels or Labels(["a", "b", "c"]), given, np.array(truth, np.int64), texts)
+
+
+def test_a_label_is_suspect_where_another_reaches_its_mean_probability() -> None:
+    # Thresholds: a 0.5 (0.9, 0.1), b 0.8 (0.8), c 0.4 (0.7, 0.3, 0.2).
+    of_a, of_b = [[0.9, 0.05, 0.05], [0.1, 0.85, 0.05]], [[0.1, 0.8, 0.1]]
+    of_c = [[0.2, 0.1, 0.7], [0, 0.7, 0.3], [0.7, 0.1, 0.2]]
+    found = suspects(of([*of_a, *of_b, *of_c], [0, 0, 1, 2, 2, 2]))
+    assert [(one.row, one.label, one.likelier) for one in found] == [(1, "a", "b"), (5, "c", "a")]
+    assert found[0].p_label == pytest.approx(0.1)
+    assert found[0].p_likelier == pytest.approx(0.85)
+
+
+def test_all_rows_are_ranked_suspects_first() -> None:
+    probs = [[0.9, 0.1, 0], [0.2, 0.8, 0], [0.4, 0.6, 0], [0.05, 0.95, 0]]
+    ranking = ranked(of(probs, [0, 0, 1, 1]))
+    assert ranking.order.tolist() == [1, 2, 0, 3]
+    assert ranking.contradicted.tolist() == [False, True, False, False]
+
+
+def test_a_label_without_a_row_is_never_likelier() -> None:
+    assert suspects(of([[0.1, 0.1, 0.8], [0.1, 0.2, 0.7]], [0, 1])) == []
+
+
+def test_each_of_several_labels_is_judged_alone() -> None:
+    labels = LabelSets.of_sets(['["x"]', '["y"]'], "|")
+    probs = [[0.9, 0.1], [0.9, 0.2], [0.1, 0.9], [0.2, 0.95], [0.85, 0.9]]
+    found = suspects(of(probs, [[1, 0], [0, 0], [0, 1], [0, 1], [1, 0]], labels))
+    assert [(one.row, one.label, one.likelier) for one in found] == [(1, [], ["x"])]
+    assert found[0].p_likelier == pytest.approx(0.9)
+
+
+def test_texts_with_different_labels() -> None:
+    near = "the plot of this film is thin and the cast of this film is wooden and the end is plain silly"
+    texts = ["Fine film", "fine  film", "dull", f"{near} too", near, "fine film", f"{near} too"]
+    found = disagreements(Table.of(texts, ["1", "0", "0", "0", "1", "1", "0"]))
+    assert [(one.kind, one.row, one.other_row) for one in found] == [("folded", 1, 0), ("near", 4, 3)]
+    assert (found[1].label, found[1].other_label) == ("1", "0")
+
+
+def test_out_of_fold_answers_are_those_of_the_run_that_left_the_row_out(folder: Path) -> None:
+    table, answers = out_of_fold.load(folder / "runs" / "folds", read_table(folder / "reviews.csv"))
+    assert table.numbers == list(range(N))
+    for fold in range(3):
+        run = folder / "runs" / "folds" / f"fold-{fold}"
+        places = np.load(run / "out_of_fold.npz")["rows"]
+        given = load_predictor(run).predict_proba([table.texts[place] for place in places.tolist()])
+        np.testing.assert_allclose(answers.probs[places], given, atol=1e-5)
+
+
+def test_planted_labels_are_found(folder: Path) -> None:
+    wrong = planted()[1]
+    _, answers = out_of_fold.load(folder / "runs" / "folds", read_table(folder / "reviews.csv"))
+    assert len(wrong & set(ranked(answers).order[:FLIPPED].tolist())) >= 0.9 * FLIPPED
+    value = found_in(folder)
+    assert {one["row"] - 1 for one in value["suspects"]} <= wrong
+    assert all(one["likelier"] == OTHER[one["label"]] for one in value["suspects"])
+    assert value["n"] == N
+    assert sum(pair["n"] for pair in value["pairs"]) == value["n_suspects"] == len(value["suspects"]) > 1
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_suspects_are_written(suffix: str, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / f"suspects{suffix}"
+    value = found_in(folder, "--top", "1", "-o", str(out))
+    table = read_table(out, "text", "label", keep=["row", "likelier"])
+    assert len(table) == value["n_suspects"] > len(value["suspects"]) == 1
+    every = planted()[0]
+    rows_there = [every[int(row) - 1] for row in table.kept["row"]]
+    assert rows_there == list(zip(table.texts, table.labelled(), strict=True))
+    assert [OTHER[label] for label in table.labelled()] == table.kept["likelier"]
+
+
+def test_examples_of_the_help(folder: Path) -> None:
+    command: Any = get_group(build())
+    for name in ("data", "suspects"):
+        command = command.commands[name]
+    examples = [line.strip()[2:] for line in (command.epilog or "").split("\n\n") if line.startswith("$ ")]
+    assert len(examples) == 2
+    for line in examples:
+        done = senti(*shlex.split(line)[1:], cwd=folder)
+        assert done.code == 0, done.err
+        assert "suspects of 240 rows" in done.out
+
+
+def test_rows_in_no_fold_are_counted(folder: Path, tmp_path: Path) -> None:
+    write(tmp_path / "few.csv", [*planted()[0][:60], ("an odd text", "rare")])
+    args = ["few.csv", "--arch", "nb", "--folds", "2", "-o", "folds", "-q"]
+    assert senti("train", *args, cwd=tmp_path).code == 0
+    done = senti("data", "suspects", "few.csv", "--run", "folds", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "1 row of few.csv in no fold" in done.err
+    done = senti("data", "suspects", "few.csv", "--run", "folds", "--limit", "20", cwd=tmp_path)
+    assert "of 19 rows" in done.out
+
+
+def test_several_labels_from_end_to_end(tmp_path: Path) -> None:
+    cells = {"pos": "warm|film", "neg": "film"}
+    found = [(text, cells[label]) for text, label in planted()[0][:120]]
+    write(tmp_path / "sets.csv", found)
+    separator = ["--label-separator", "|"]
+    args = ["train", "sets.csv", "--arch", "nb", "--folds", "2", "-o", "folds", "-q", *separator]
+    assert senti(*args, cwd=tmp_path).code == 0
+    args = ["data", "suspects", "sets.csv", "--run", "folds", "-o", "s.csv", "--json"]
+    done = senti(*args, cwd=tmp_path)  # read as the run was
+    assert done.code == 0, done.err
+    assert all(set(one["label"]) ^ set(one["likelier"]) for one in json.loads(done.out)["suspects"])
+    done = senti(*args[:-3], "--label-separator", "none", cwd=tmp_path)
+    assert done.code == 2
+    assert "several labels" in done.err
+
+
+def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "copy")
+    copy = tmp_path / "copy"
+
+    def refused(*args: str) -> str:
+        done = senti("data", "suspects", *args, cwd=copy)
+        assert done.code == 2, done.out
+        assert "Traceback" not in done.err
+        return done.err
+
+    assert "--folds" in refused("reviews.csv", "--run", "runs")
+    assert "--folds" in refused("reviews.csv", "--run", "runs/folds/fold-0")
+    assert "that is read" in refused("reviews.csv", "--run", "runs/folds", "-o", "reviews.csv")
+    assert ".jsonl" in refused("reviews.csv", "--run", "runs/folds", "-o", "s.xml")
+    write(copy / "other.csv", rows(20, seed=9))
+    assert "reviews.csv" in refused("other.csv", "--run", "runs/folds")
+    answers = copy / "runs" / "folds" / "fold-1" / "out_of_fold.npz"
+    whole = answers.read_bytes()
+    answers.write_bytes(whole[:50])
+    assert "fold-1/out_of_fold.npz" in refused("reviews.csv", "--run", "runs/folds")
+    answers.unlink()
+    assert "train it again" in refused("reviews.csv", "--run", "runs/folds")
+    answers.write_bytes(whole)
+    shutil.rmtree(copy / "runs" / "folds" / "fold-2")
+    assert "--resume" in refused("reviews.csv", "--run", "runs/folds")
