@@ -35,6 +35,7 @@ PAGES = {
             "senti",
             "senti-labels",
             "senti-suspects",
+            "senti-thresholds",
             "tutorial",
             "switching-classifiers",
             "scale",

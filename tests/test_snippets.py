@@ -20,6 +20,7 @@ RUN_BY = {
     "docs/senti.md": "test_docs.py",
     "docs/senti-labels.md": "test_docs.py",
     "docs/senti-suspects.md": "test_docs.py",
+    "docs/senti-thresholds.md": "test_docs.py",
     "docs/senti-data.md": "sentimodels/test_frames.py",
     "docs/export.md#numpy": "sentimodels/test_numpy_export.py",
     "docs/export.md#ONNX": "sentimodels/test_onnx.py",

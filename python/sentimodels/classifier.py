@@ -6,7 +6,7 @@ training.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,8 +21,10 @@ from .config import RunConfig
 from .data.encoded import Encoded, said_cut
 from .data.label_sets import JSON
 from .data.table import Labels
+from .errors import ConfigError
 from .evaluation.answers import Answers, Temperature, answers_of
 from .evaluation.predictions import text_logits
+from .evaluation.thresholds import Thresholds, named
 from .runs.directory import Loaded, load_run
 from .text.encoder import Encoder, TextEncoder
 from .training.device import device_of
@@ -160,6 +162,11 @@ class Classifier:
         """What logits are divided by: one number or, of several labels a text, one for each label."""
         return self._loaded.temperature
 
+    @property
+    def thresholds(self) -> Thresholds | None:
+        """How probabilities become answers, if `senti thresholds` or `train.threshold` has chosen that."""
+        return self._loaded.thresholds
+
     def predict_logits(self, texts: Iterable[str]) -> NDArray[np.float32]:
         """Returns the logits (n, n_classes) before the temperature.
 
@@ -206,17 +213,49 @@ class Classifier:
             return logits.astype(np.float32)
         return self.answers.probabilities(logits, self.temperature).astype(np.float32)
 
-    def predict(self, texts: Iterable[str]) -> list[Any]:
-        """Returns the likeliest label of each text, of equals the first.
+    def predict(
+        self,
+        texts: Iterable[str],
+        threshold: float | Mapping[str, float] | None = None,
+        unsure: Any = None,
+    ) -> list[Any]:
+        """Returns the label of each text: the likeliest, of equals the first, unless the run has thresholds.
 
-        Of a run with several labels a text, it is the list of the labels whose probability is at least 0.5.
+        Of a run with several labels a text, it is the list of the labels whose probability is at least 0.5,
+        or their threshold.
+
+        Args:
+            texts: the texts.
+            threshold: the probability that every label needs, or that of some labels by name; overrides the
+                thresholds of the run.
+            unsure: the answer where no label of one reaches its threshold.
+
+        Raises:
+            ConfigError: if a threshold is not a probability, or names an unknown label.
         """
-        return [self.labels.value(one) for one in self.answers.decide(self.predict_proba(texts))]
+        return named(self.labels, self._decide(self.predict_proba(texts), threshold), unsure)
+
+    def _decide(
+        self, probs: NDArray[np.float32], threshold: float | Mapping[str, float] | None = None
+    ) -> NDArray[np.int64]:
+        if threshold is None:
+            return self.answers.decide(probs) if self.thresholds is None else self.thresholds.decide(probs)
+        least = np.full(len(self.labels), self.answers.least)
+        given = threshold if isinstance(threshold, Mapping) else dict.fromkeys(self.labels.names, threshold)
+        for name, p in given.items():
+            if name not in self.labels.names:
+                raise ConfigError(
+                    f"threshold: unknown label {name!r}; expected one of {', '.join(self.labels.names)}"
+                )
+            if not 0 <= p <= 1:
+                raise ConfigError(f"threshold {p}: expected a probability from 0 to 1")
+            least[self.labels.names.index(name)] = p
+        return self.answers.decide(probs, least.astype(probs.dtype))
 
     def predict_frame(
         self, frame: "pd.DataFrame | pd.Series[Any]", text_column: str | None = None
     ) -> "pd.DataFrame":
-        """Returns the likeliest label and the probability of each, with the index of the frame.
+        """Returns the label, as `predict` does, and the probability of each, with the index of the frame.
 
         Args:
             frame: a Series of texts, or a DataFrame with a column of them; a missing text is an empty one.
@@ -235,5 +274,5 @@ class Classifier:
 
         probs = self.predict_proba(texts_of_frame(frame, text_column))
         columns = {f"p_{name}": probs[:, place] for place, name in enumerate(self.labels)}
-        labels = [self.labels.value(one) for one in self.answers.decide(probs)]
+        labels = named(self.labels, self._decide(probs))
         return pd.DataFrame({"label": labels, **columns}, index=frame.index)

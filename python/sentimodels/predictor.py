@@ -1,10 +1,12 @@
 """`load_predictor`: whatever answers, a run's `Classifier` or an `Ensemble` of several."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from .errors import CheckpointError
 from .evaluation.answers import read_temperature
 from .evaluation.predictions import Predictor
+from .evaluation.thresholds import load_thresholds
 from .runs.directory import manifest_hash
 from .runs.ensemble import Ensemble, members_of, read_ensemble
 from .runs.families import check_there
@@ -41,4 +43,4 @@ def load_predictor(path: Path, device: str | None = None) -> Predictor:
     )
     if list(loaded.labels.names) != value["labels"]:
         raise CheckpointError(f"{path}: its runs have other labels now: {', '.join(loaded.labels)}")
-    return loaded
+    return replace(loaded, thresholds=load_thresholds(path, loaded.labels))

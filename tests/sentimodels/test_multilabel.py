@@ -469,6 +469,7 @@ GIVEN: dict[str, list[list[str]]] = {
     "runs": [["runs"]],
     "evaluate": [["runs/nb", "test.csv", "--bootstrap", "100", "-o", "out/nb.npz", "--plots", "out/plots"],
                  ["out/ensemble", "test.csv", "--bootstrap", "0"]],
+    "thresholds": [["runs/bow", "test.csv", "--threshold", "macro_f1"]],
     "errors": [["runs/cnn", "test.csv", "--true", "joy", "-o", "out/errors.csv"]],
     "submit": [["runs/nb", "ids.csv", "-o", "out/submission.csv", "--form", "imdb"]],
     "predict": [["runs/nb", "test.csv", "-o", "out/answers.jsonl"],

@@ -31,6 +31,7 @@ COMMANDS = {
     "sweep": ("sweep", "Train a run for each combination of settings, and rank them."),
     "runs": ("runs", "List the runs of a folder, best validation macro-F1 first."),
     "evaluate": ("evaluate", "Score a run on a labelled file."),
+    "thresholds": ("thresholds", "Choose the thresholds that a run answers by."),
     "errors": ("errors", "Show the worst errors of a run on a labelled file."),
     "submit": ("evaluate", "Write predictions as a Kaggle submission."),
     "predict": ("predict", "Predict the label of each text."),

@@ -42,6 +42,11 @@ if TYPE_CHECKING:
     from ..evaluation.answers import Answers
     from ..evaluation.predictions import PhraseMemory, Predictions, Predictor
 
+# The scores of answers that thresholds give, by key.
+THRESHOLD_SCORES = {
+    "answered": "answered", "precision": "precision", "recall": "recall", "macro_f1": "macro-F1",
+    "cost": "cost of a text",
+}  # fmt: skip
 # The table in the folder of --plots.
 _CONFUSION = "confusion.csv"
 
@@ -224,6 +229,9 @@ def _page(value: dict[str, Any], kind: "Answers") -> list[Any]:
     parts = [_score_grid(value, kind), _class_grid(value)]
     if "confusion" in value:
         parts.append(_confusion_grid(value))
+    parts.append(coverage_grid(value["coverage"]))
+    if "thresholds" in value:
+        parts.append(threshold_grid(f"Thresholds of the run: {value['thresholds']['rule']}", value))
     if len(value["lengths"]) > 1:
         rows = [
             [one["words"], number(one["n"]), shown(one["accuracy"]), shown(one["macro_f1"])]
@@ -305,6 +313,21 @@ def _confusion_grid(value: dict[str, Any]) -> Any:
         for label, counts in zip(labels, value["confusion"]["rows"], strict=True)
     ]
     return grid("Confusion: rows are true, columns answered", ["", *labels], rows)
+
+
+def coverage_grid(rows: list[dict[str, float]]) -> Any:
+    """Lays out what answers there are, and how right they are, from each probability on."""
+    made = [
+        [f"{row['threshold']:.2f}", *(shown(row[key]) for key in ("answered", "precision", "recall"))]
+        for row in rows
+    ]
+    return grid("Coverage: answers from a probability on", ["from", "answered", "precision", "recall"], made)
+
+
+def threshold_grid(title: str, value: dict[str, Any]) -> Any:
+    """Lays out the scores of answers that thresholds give: those of `value["thresholds"]`."""
+    found = {key: one for key, one in value["thresholds"].items() if key in THRESHOLD_SCORES}
+    return grid(title, ["", "all"], [[THRESHOLD_SCORES[key], shown(one)] for key, one in found.items()])
 
 
 def _calibration_grid(bins: list[dict[str, Any]]) -> Any:

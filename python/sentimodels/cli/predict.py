@@ -7,7 +7,7 @@ their order.
 import io
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,6 +46,9 @@ from .tables import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ..data import Labels, Table
     from ..evaluation.predictions import Predictor
 
@@ -83,8 +86,17 @@ def predict(
             metavar="[LABEL=]P",
             help="Minimum probability, from 0 to 1, of every label or, as LABEL=P, of one, such as pos=0.8. "
             "The answer is the most probable label that reaches its own minimum, and blank only if none "
-            "does; with several labels a text, all labels that do. Repeatable. [default: 0; 0.5 with several "
-            "labels a text]",
+            "does; with several labels a text, all labels that do. Repeatable. [default: the thresholds of "
+            "the run; without them 0, and 0.5 with several labels a text]",
+        ),
+    ] = None,
+    unsure: Annotated[
+        str | None,
+        typer.Option(
+            "--unsure",
+            metavar="NAME",
+            help="What to write where no label reaches its minimum, such as review. [default: blank, null in "
+            "JSON]",
         ),
     ] = None,
     keep: Annotated[
@@ -143,7 +155,7 @@ def predict(
             }
         )  # fmt: skip
     predictor = load_predictor(run, device)
-    least = thresholds(threshold or [], predictor.labels)
+    decide = _decision(output, predictor, threshold or [], unsure)
     n_texts, n_rows, n_cut, has_labels = 0, 0, 0, False
     carried: dict[str, list[str]] = {}
     if file == "-":
@@ -165,7 +177,7 @@ def predict(
     seen = out is None and sys.stdout is not None and sys.stdout.isatty()
     with nullcontext() if seen else output.progress() as progress:
         some = chunks(texts, min(at_once(file), _AT_ONCE if progress is None else _WATCHED))
-        answered = _written(predictor, some, carried, form, least, top_k)
+        answered = _written(predictor, some, carried, form, decide, top_k, unsure)
 
         def counted_parts() -> Iterator[tuple[str, int]]:
             nonlocal n_rows, n_cut
@@ -224,6 +236,32 @@ def _refuse_of_files(given: dict[str, object]) -> None:
             raise UsageError(f"{option}: stdin is read as one text a line; name a file, or leave it out")
 
 
+def _decision(
+    output: Output, predictor: "Predictor", asked: Sequence[str], unsure: str | None
+) -> "Callable[[NDArray[Any]], NDArray[np.int64]]":
+    """Returns how probabilities become answers: as `--threshold` asks, else by the thresholds of the run.
+
+    Raises:
+        UsageError: if a threshold or the name of unsure answers will not do.
+    """
+    import numpy as np
+
+    from ..evaluation.answers import answers_of
+    from ..evaluation.thresholds import Thresholds
+
+    labels = predictor.labels
+    if unsure is not None and labels.several:
+        raise UsageError(f"--unsure {unsure}: texts with several labels may have none; leave it out")
+    if unsure is not None and unsure in labels.names:
+        raise UsageError(f"--unsure {unsure}: a label of the run; give another name")
+    own: Thresholds | None = getattr(predictor, "thresholds", None)
+    if own is not None and not asked:
+        output.note(f"answers by the thresholds of the run, {own.rule}; --threshold gives others")
+        return own.decide
+    least, kind = thresholds(asked, labels), answers_of(labels)
+    return lambda probs: kind.decide(probs, np.array(least, probs.dtype))
+
+
 def thresholds(asked: Sequence[str], labels: "Labels") -> list[float]:
     """Returns the least probability of each label, as `--threshold` gives them.
 
@@ -268,8 +306,9 @@ def _written(
     texts: Iterator[list[str]],
     carried: dict[str, list[str]],
     form: str,
-    least: list[float],
+    decide: "Callable[[NDArray[Any]], NDArray[np.int64]]",
     top_k: int | None,
+    unsure: str | None,
 ) -> Iterator[tuple[str, int, int]]:
     """Yields the output in parts, with how many texts each answers, and how many of these were cut.
 
@@ -277,10 +316,9 @@ def _written(
     """
     import numpy as np
 
-    from ..evaluation.answers import answers_of
     from ..evaluation.predictions import answer
 
-    labels, kind = predictor.labels, answers_of(predictor.labels)
+    labels = predictor.labels
     names = labels.names
     # A model that reads whole texts has nothing to mark.
     marks = ["cut"] if getattr(predictor, "max_tokens", None) is not None else []
@@ -295,10 +333,10 @@ def _written(
         fronts = list(zip(*given, strict=True)) if given else [()] * len(some)
         begin += len(some)
         probs, cut = answer(predictor, some)
-        decided = kind.decide(probs, np.array(least, probs.dtype))
         written = labels.value if form == "json" else labels.cell
+        none = unsure if form == "json" else unsure or ""
         # Of one label -1 is none.
-        answers = ["" if one.ndim == 0 and one < 0 else written(one) for one in decided]
+        answers = [none if one.ndim == 0 and one < 0 else written(one) for one in decide(probs)]
         if form == "quiet":
             yield "".join(f"{label}\n" for label in answers), len(some), int(cut.sum())
             continue
@@ -313,7 +351,7 @@ def _written(
                     "schema": "senti.predict/1",
                     **dict(zip(carried, front, strict=True)),
                 }
-                record |= {"text": text, "label": None if label == "" else label}
+                record |= {"text": text, "label": label}
                 record["probs"] = {names[place]: round(shares[place], 6) for place in places}
                 record["cut"] = was_cut
                 yield json_line(record) + "\n", 1, int(was_cut)

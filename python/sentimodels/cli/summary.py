@@ -70,6 +70,8 @@ def summary(about: dict[str, Any], folder: Path) -> str:
     if rows:
         text += "\n\n" + table(["", *shown_scores.values()], rows)
         text += "\n" + verdict(about)
+    if chosen_by := about.get("thresholds"):
+        text += f"\n{_said_thresholds(chosen_by)}"
     if distilled := about.get("distilled"):
         text += f"\n{beside_teacher(distilled)}"
     if about.get("judged") in JUDGED:
@@ -90,6 +92,18 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         ]
     )
     return f"{text}\n\n{ending}"
+
+
+def _said_thresholds(about: dict[str, Any]) -> str:
+    """Says by what rule the run answers, and what that gives on the rows that judge."""
+    part = next((name for name in ("test", "crossed", "valid") if about.get(name)), "valid")
+    found = about[part]
+    where = "valid, crossed" if part == "crossed" else part
+    cost = f", cost of a text {found['cost']:.4f}" if "cost" in found else ""
+    return (
+        f"answers by the thresholds {about['rule']}: on {where} {100 * found['answered']:.1f} % of the texts "
+        f"answered, precision {found['precision']:.4f}, recall {found['recall']:.4f}{cost}"
+    )
 
 
 def _per_class(about: dict[str, Any]) -> str:

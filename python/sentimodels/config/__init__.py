@@ -33,6 +33,7 @@ from .language import (
 )
 from .section import SECTIONS, CharNgrams, NgramRange, RowOf, Section, Written, flag
 from .task import DEFAULT_TASK, TASKS, TaskKind, TaskSection, sections_of
+from .threshold import RULES, ThresholdRule
 from .train import SCHEDULES, LoopConfig, OptimConfig, TrainConfig, TrainingPlan
 from .translation import ParallelConfig, Seq2SeqConfig, TranslationConfig, TranslationTrainConfig
 
@@ -40,6 +41,7 @@ __all__ = [
     "ALIGN_OPTIM",
     "AUTO",
     "DEFAULT_TASK",
+    "RULES",
     "SCHEDULES",
     "SECTIONS",
     "TASKS",
@@ -71,6 +73,7 @@ __all__ = [
     "TaskConfig",
     "TaskKind",
     "TaskSection",
+    "ThresholdRule",
     "TrainConfig",
     "TrainingPlan",
     "TranslationConfig",

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from .section import RowOf, Section, flag
+from .threshold import ThresholdRule
 
 __all__ = ["SCHEDULES", "LoopConfig", "OptimConfig", "StartConfig", "TrainConfig", "TrainingPlan"]
 
@@ -130,6 +131,18 @@ class TrainConfig(LoopConfig, StartConfig):
         "the temperature chosen on the validation rows.",
         json_schema_extra=flag("--refit"),
     )
+    threshold: str | None = Field(
+        default=None,
+        description="Choose thresholds on the validation rows, for senti predict to answer by: macro_f1, "
+        "precision=P, recall=P, confidence=P or cost=FILE. [default: the likeliest label; with several "
+        "labels a text, those from 0.5 on]",
+        json_schema_extra=flag("--threshold", "RULE"),
+    )
+
+    @field_validator("threshold")
+    @classmethod
+    def _is_a_rule(cls, threshold: str | None) -> str | None:
+        return None if threshold is None else str(ThresholdRule.of(threshold))
 
     def plan(self, n_rows: int, world: int = 1) -> "TrainingPlan":
         """Returns how many rows make a batch, and batches a run, for so many rows in all.

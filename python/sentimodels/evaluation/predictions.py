@@ -297,6 +297,11 @@ class WithProgress:
         return given
 
     @property
+    def thresholds(self) -> Any:
+        """How probabilities become answers (`Thresholds`), if the predictor has its own."""
+        return getattr(self.predictor, "thresholds", None)
+
+    @property
     def max_tokens(self) -> int | None:
         """Tokens of a text that the predictor reads at most; `None` if it reads whole texts."""
         most: int | None = getattr(self.predictor, "max_tokens", None)

@@ -8,18 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from ..config import TASKS, RunConfig
+from ..config import TASKS, RunConfig, ThresholdRule
 from ..data.record import TrainingRecord
-from ..errors import ConfigError
+from ..errors import ConfigError, DataError
 from ..evaluation.answers import Temperature
 from ..evaluation.predictions import text_logits
+from ..evaluation.thresholds import FILE as THRESHOLDS
+from ..evaluation.thresholds import Thresholds, picker
 from ..models import Fits, architecture, build
 from ..runs import out_of_fold
 from ..runs.directory import absolutize_paths, begin_run
 from ..runs.encoded import EncodedTables, settled_task
 from ..runs.execute import Recipe
 from ..runs.init_weights import encoder_of_base, first_weights
-from ..runs.judging import CrossFit, judged, record_fit
+from ..runs.judging import CrossFit, choose_thresholds, judged, record_fit
 from ..runs.lineage import check_same_rows, check_unlearned, record_of
 from ..runs.tables import Tables, check_files, read_tables
 from ..tasks.classification import LabelTask
@@ -85,6 +87,14 @@ class ClassificationRecipe(Recipe[RunConfig]):
             *check_unlearned(start, self._base, tables.train, validation=tables.valid, test=tables.test),
         )
         self._texts = EncodedTables(self.config, tables, self.encoder, self.warn)
+        self._pick = None
+        if (rule := self.config.train.threshold) is not None and not self._chosen:
+            self._pick = picker(ThresholdRule.of(rule), tables.labels)
+            if self._texts.valid_labels is None:
+                raise ConfigError(
+                    f"train.threshold {rule}: labelled validation rows must choose the thresholds; set "
+                    "data.valid_share, or name a file: --valid FILE"
+                )
 
     def build(self) -> nn.Module:
         """Builds the module of the architecture."""
@@ -147,12 +157,31 @@ class ClassificationRecipe(Recipe[RunConfig]):
             if not fit.steps:
                 record = record_fit(self.out, self.task, logits, self._crossed, self._fit_seconds)
                 self.callbacks.on_record(record)
-        return judged(
+        about = judged(
             self.module, self._texts, logits, self._crossed, temperature=self._temperature, device=device,
             tfidf=train.baseline
             and self.config.arch != "tfidf" and fit.stop not in ("stopped", "not finite"),
             on_test=None if self.config.data.fold is None else self._keep_answers,
         )  # fmt: skip
+        return about | self._thresholds(logits, about.get("temperature", self._temperature))
+
+    def _thresholds(self, logits: NDArray[np.float32] | None, temperature: Temperature) -> dict[str, Any]:
+        """Chooses thresholds and writes them; a run refitted on all rows has those of the first one."""
+        (self.out / THRESHOLDS).unlink(missing_ok=True)
+        if (first := (self._chosen or {}).get("thresholds")) is not None:
+            Thresholds.of_tree(first, self.tables.labels).save(self.out)
+        if self._pick is None or logits is None:
+            return {}
+        try:
+            thresholds, about = choose_thresholds(
+                self._pick, self.module, self._texts, logits, self._crossed, temperature=temperature,
+                device=self.processes.device,
+            )  # fmt: skip
+        except DataError as error:  # training is done, and the run answers without thresholds
+            self.warn(f"no thresholds are stored: {error}")
+            return {}
+        thresholds.save(self.out)
+        return {"thresholds": about}
 
     def _keep_answers(self, probs: NDArray[np.float32]) -> None:
         """Keeps the answers to the rows of a fold."""

@@ -12,7 +12,8 @@
 | `state.safetensors` | only while unfinished: what `--resume` continues from; with FSDP `state-STEP/` too |
 | `out_of_fold.npz` | of a fold: its answers to the rows that it leaves out |
 | `crossfit.npz` | only while unfinished: what the halves of dev have chosen so far |
-| `manifest.json` | size and SHA-256 of the other files, except for those of unfinished runs |
+| `thresholds.json` | if chosen: how probabilities become answers (`senti thresholds`) |
+| `manifest.json` | size and SHA-256 of the other files, except for thresholds and those of unfinished runs |
 | `.torchrun` | the call of `torchrun` that trains it, so that a restart resumes it |
 | `first/` | with `train.refit`: the run directory of the run that chose the number of steps |
 
@@ -28,7 +29,7 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -41,13 +42,15 @@ from torch import nn
 from sentitok.atomic import write as write_atomically
 from sentitok.remote import is_url
 
-from ..config import RunConfig, Written
+from ..config import RunConfig, ThresholdRule, Written
 from ..data.label_sets import LabelSets, labels_kind
 from ..data.opening import read_small
 from ..data.record import TrainingRecord
 from ..data.table import Labels
 from ..errors import CheckpointError
 from ..evaluation.answers import Temperature, read_temperature
+from ..evaluation.thresholds import FILE as THRESHOLDS
+from ..evaluation.thresholds import Thresholds, load_thresholds
 from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.distributed import launch_name, n_restarts
@@ -113,6 +116,7 @@ class Loaded:
     encoder: TextEncoder
     labels: Labels
     about: dict[str, Any]
+    thresholds: Thresholds | None = None
 
     @property
     def temperature(self) -> Temperature:
@@ -183,7 +187,15 @@ def restarted(folder: Path) -> bool:
 
 def absolutize_paths(config: _Config) -> _Config:
     """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
-    made = _with_files(config, lambda path: path if is_url(path) else str(Path(path).absolute()))
+
+    def absolute(path: str) -> str:
+        return path if is_url(path) else str(Path(path).absolute())
+
+    made = _with_files(config, absolute)
+    if isinstance(made, RunConfig) and (made.train.threshold or "").startswith("cost="):
+        rule = ThresholdRule.of(made.train.threshold or "")
+        threshold = str(replace(rule, file=absolute(rule.file)))
+        made = made.model_copy(update={"train": made.train.model_copy(update={"threshold": threshold})})
     arch = getattr(config, "arch", None)
     return made.model_copy(update={"arch": absolutize_arch(arch)}) if arch else made
 
@@ -298,7 +310,9 @@ def write_manifest(folder: Path) -> None:
     files = {
         path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
         for path in sorted(folder.iterdir())
-        if path.is_file() and path.name not in (MANIFEST, *UNFINISHED) and not path.name.startswith(".")
+        if path.is_file()
+        and path.name not in (MANIFEST, THRESHOLDS, *UNFINISHED)
+        and not path.name.startswith(".")
     }
     write_atomically(folder / MANIFEST, to_json({"format": _FORMAT, "files": files}))
 
@@ -339,7 +353,8 @@ def load_run(folder: Path) -> Loaded:
     labels = load_labels(folder)
     module = build(config.arch, config.model, encoder.inputs(len(labels)))
     load_weights(module, folder)
-    return Loaded(config, module.eval(), encoder, labels, read_json(folder / "run.json"))
+    about, thresholds = read_json(folder / "run.json"), load_thresholds(folder, labels)
+    return Loaded(config, module.eval(), encoder, labels, about, thresholds)
 
 
 def load_labels(folder: Path) -> Labels:

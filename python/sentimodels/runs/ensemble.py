@@ -27,6 +27,7 @@ from ..errors import CheckpointError, ConfigError, DataError
 from ..evaluation.answers import Answers, Temperature, answers_of, read_temperature
 from ..evaluation.one_label import ONE_LABEL
 from ..evaluation.predictions import Predictor, answer
+from ..evaluation.thresholds import Thresholds
 from .directory import manifest_hash
 from .verify import verify
 
@@ -76,11 +77,13 @@ class Ensemble:
         members: the models.
         weights: of each, adding up to 1.
         temperature: applied to the mean.
+        thresholds: how probabilities become answers; those of the members are not used.
     """
 
     members: tuple[Predictor, ...]
     weights: tuple[float, ...]
     temperature: Temperature = 1.0
+    thresholds: Thresholds | None = None
 
     def __post_init__(self) -> None:
         if not self.members or len(self.members) != len(self.weights):

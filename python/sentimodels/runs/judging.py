@@ -9,6 +9,7 @@ taken together, since the phrases of a sentence are not independent (the sandwic
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -28,6 +29,7 @@ from ..evaluation.answers import Answers, Temperature, answers_of, cooled
 from ..evaluation.metrics import intervals, majority, per_class, scores
 from ..evaluation.one_label import ONE_LABEL
 from ..evaluation.predictions import Predictions, of_logits, text_logits
+from ..evaluation.thresholds import Pick, Thresholds, cross_fitted, scored
 from ..models import Fits, build
 from ..tasks.classification import MONITOR, LabelTask
 from ..text.encoder import encoder_for
@@ -38,7 +40,7 @@ from .encoded import EncodedTables
 from .families import resolve
 from .tables import Tables
 
-__all__ = ["CrossFit", "baselines", "gain", "judged", "record_fit", "with_baseline"]
+__all__ = ["CrossFit", "baselines", "choose_thresholds", "gain", "judged", "record_fit", "with_baseline"]
 
 # Replicates of the bootstrap intervals of a run's scores, enough for two digits of their ends.
 _REPLICATES = 400
@@ -95,6 +97,53 @@ def judged(
     if answered is not None:
         about["baselines"] = baselines(tables, answered, tfidf=tfidf and bool((texts.labels >= 0).all()))
     return about
+
+
+def choose_thresholds(
+    pick: Pick,
+    module: nn.Module,
+    texts: EncodedTables,
+    logits: NDArray[np.float32],
+    crossed: "CrossFit | None",
+    *,
+    temperature: Temperature,
+    device: torch.device | None = None,
+) -> tuple[Thresholds, dict[str, Any]]:
+    """Chooses thresholds on the validation rows; scores them on the rows that judge.
+
+    Args:
+        pick: chooses them by probabilities and truth.
+        module: the trained model.
+        texts: of the run.
+        logits: its answers to the validation texts.
+        crossed: what the halves of dev have chosen.
+        temperature: of the run.
+        device: where it answers the test texts.
+
+    Returns:
+        The thresholds, and what `run.json` says of them.
+
+    Raises:
+        DataError: if the rows do not reach the target.
+    """
+    tables, truth = texts.tables, texts.valid_labels
+    assert tables.valid is not None
+    assert truth is not None
+    kind = answers_of(tables.labels)
+    probs = kind.probabilities(logits, temperature)
+    thresholds = pick(probs, truth)
+    rows = {"source": str(tables.valid.source), "sha256": tables.valid.sha256, "rows": len(truth)}
+    thresholds = replace(thresholds, chosen_on=rows)
+    about: dict[str, Any] = {
+        **thresholds.tree(),
+        "valid": scored(thresholds, thresholds.decide(probs), truth),
+    }
+    if tables.test is not None and tables.judged_on_test:
+        judging = kind.probabilities(text_logits(module, texts.test(), device=device), temperature)
+        about["test"] = scored(thresholds, thresholds.decide(judging), tables.labels.classes(tables.test))
+    elif crossed is not None and crossed.possible and crossed.chosen is not None:
+        about["crossed"] = cross_fitted(pick, crossed.probs_of_sides(), truth, crossed.half)
+    return thresholds, about
 
 
 def record_fit(
@@ -343,6 +392,15 @@ class CrossFit:
             temperature = self._answers.fit_temperature(self.chosen[side][rows], self.labels[rows])
             out[~rows] = cooled(self.chosen[side][~rows], temperature)
         return out
+
+    def probs_of_sides(self) -> list[NDArray[np.float64]]:
+        """Returns probabilities of all rows with what the first half chose, and with what the second did."""
+        assert self.chosen is not None
+        kind = self._answers
+        return [
+            kind.probabilities(logits, kind.fit_temperature(logits[rows], self.labels[rows]))
+            for logits, rows in zip(self.chosen, (self.half, ~self.half), strict=True)
+        ]
 
     def probs(self) -> NDArray[np.float64]:
         """Returns the same as probabilities."""

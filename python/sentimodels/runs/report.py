@@ -26,6 +26,7 @@ from ..evaluation.metrics import (
     worst,
 )
 from ..evaluation.predictions import PhraseMemory, Predictions, Predictor, predict
+from ..evaluation.thresholds import Thresholds, coverage, scored
 from .ensemble import members_of
 
 COMPARED = "without case and spacing"
@@ -67,7 +68,11 @@ def evaluate(
                 "file, or --even-if-trained"
             )
     temperature: Temperature = getattr(predictor, "temperature", 1.0)
-    predictions = predict(predictor, table, run=None if run is None else str(run), temperature=temperature)
+    own: Thresholds | None = getattr(predictor, "thresholds", None)
+    predictions = predict(
+        predictor, table, run=None if run is None else str(run), temperature=temperature,
+        **({} if own is None else {"thresholds": own.tree()}),
+    )  # fmt: skip
     if records:
         stopped = np.logical_or.reduce([record.shared("valid", table) for record in records])
         predictions = replace(
@@ -117,6 +122,12 @@ def report(
     if known.answers.divides:
         result["confusion"] = {"labels": list(known.labels), "rows": confusion(known).tolist()}
     result["calibration"] = _calibration(known)
+    result["coverage"] = coverage(known.labels, known.probs, known.truth)
+    # A view of fewer labels has no thresholds.
+    if (own := known.about.get("thresholds")) and own["labels"] == list(known.labels.names):
+        thresholds = Thresholds.of_tree(own, known.labels)
+        found = scored(thresholds, thresholds.decide(known.probs), known.truth)
+        result["thresholds"] = {"rule": thresholds.rule, **found}
     result["lengths"] = by_length(known)
     if known.seen is not None:
         result["unseen"] = _unseen(known)

@@ -7,6 +7,7 @@ from sentitok import Tokenizer
 from ..data.opening import hash_file
 from ..data.readers import read_table
 from ..data.record import TrainingRecord
+from ..evaluation.thresholds import FILE as THRESHOLDS
 from ..text.encoder import load_encoder
 from ..training.state import STATE
 from .directory import FIRST, MANIFEST, UNFINISHED, WEIGHTS, listed, metadata_of, sha256_of
@@ -36,7 +37,7 @@ def verify(folder: Path) -> list[str]:
         elif sha256_of(path) != entry["sha256"]:
             wrong.append(f"{name}: changed since it was written")
     there = {path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")}
-    known = {*files, MANIFEST, *(UNFINISHED if STATE in there else ())}
+    known = {*files, MANIFEST, THRESHOLDS, *(UNFINISHED if STATE in there else ())}
     wrong += [f"{name}: not in the manifest" for name in sorted(there - known)]
     if WEIGHTS in there:
         wrong += _mismatch(folder)

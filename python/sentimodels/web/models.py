@@ -16,8 +16,8 @@ from sentitok.web import Model, named
 
 from ..classifier import Classifier
 from ..errors import CheckpointError
-from ..evaluation.answers import answers_of
 from ..evaluation.predictions import Predictor, answer
+from ..evaluation.thresholds import decided
 from ..explain import EXPLAINERS, Attribution, Effects, explain
 from ..generation.decoding import TokenProbs
 from ..generation.generate import Piece
@@ -95,9 +95,9 @@ class Answering:
         probs, cut = answer(self.predictor, texts)
         labels = self.predictor.labels
         answers = [
-            {"label": labels.value(one), "probs": [_rounded(p) for p in row], "cut": was_cut}
-            for one, row, was_cut in zip(
-                answers_of(labels).decide(probs), probs.tolist(), cut.tolist(), strict=True
+            {"label": label, "probs": [_rounded(p) for p in row], "cut": was_cut}
+            for label, row, was_cut in zip(
+                decided(self.predictor, probs), probs.tolist(), cut.tolist(), strict=True
             )
         ]
         return {"labels": list(labels), "answers": answers, "n_cut": int(cut.sum())}
@@ -135,8 +135,8 @@ class Answering:
     def _answer(self, probs: NDArray[np.float32]) -> dict[str, Any]:
         names = self.predictor.labels.names
         shares = [{"label": name, "p": _rounded(p)} for name, p in zip(names, probs.tolist(), strict=True)]
-        [decided] = answers_of(self.predictor.labels).decide(probs[None])
-        return {"label": self.predictor.labels.value(decided), "probs": shares}
+        [label] = decided(self.predictor, probs[None])
+        return {"label": label, "probs": shares}
 
 
 class Writing:

@@ -223,7 +223,7 @@ export class Panel {
     this.copy.hidden = !answer || !answer.tokens.some((token) => token.id !== null);
     if (answer?.label !== undefined) {
       const best = Math.max(...answer.probs.map((one) => one.p));
-      const said = Array.isArray(answer.label) ? answer.label.join(", ") || "no label" : answer.label;
+      const said = Array.isArray(answer.label) ? answer.label.join(", ") || "no label" : (answer.label ?? "unsure");
       this.say(`${this.about.name}: ${said}, ${best.toFixed(2)}`);
     }
   }

@@ -1,0 +1,113 @@
+"""`senti thresholds`: chooses on a labelled file how a run turns probabilities into answers."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sentitok.cli.output import lines, number
+from sentitok.remote import is_url
+
+from .command import AsJson, Output, Quiet, Traceback, UsageError, add
+from .evaluate import THRESHOLD_SCORES, EvenIfTrained, answers, coverage_grid
+from .tables import NO_READING, Device, Reading, grid, page, read, reads, shown
+
+Rule = Annotated[
+    str | None,
+    typer.Option(
+        "--threshold",
+        metavar="RULE",
+        help="Rule to choose by: macro_f1, precision=P, recall=P, confidence=P, cost=FILE, or none to remove "
+        "the thresholds of the run. [default: change nothing, and show what there is to choose from]",
+    ),
+]
+
+
+@reads()
+def thresholds(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory or ensemble.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Labelled file that the run was not trained on, such as its validation rows."
+        ),
+    ],
+    threshold: Rule = None,
+    even_if_trained: EvenIfTrained = False,
+    reading: Reading = NO_READING,
+    device: Device = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Choose the thresholds that a run answers by.
+
+    They are chosen on FILE, written to thresholds.json of the run, and used by senti predict, evaluate and
+    serve. Scores are shown as each half of FILE has them with the thresholds that the other half chose.
+    """
+    from dataclasses import replace
+
+    from ..config import ThresholdRule
+    from ..data.split import Units
+    from ..evaluation.answers import answers_of
+    from ..evaluation.thresholds import FILE, Thresholds, coverage, cross_fitted, picker, scored
+
+    output = Output("senti.thresholds/1", as_json=as_json, quiet=quiet)
+    if is_url(run) and threshold is not None:
+        raise UsageError(f"--threshold {threshold}: {run} is remote; choose thresholds in a local copy of it")
+    try:
+        rule = None if threshold in (None, "none") else ThresholdRule.of(str(threshold))
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
+    table = read(output, file, run=run, **reading)
+    table.labelled()
+    predictions, _ = answers(output, run, table, even_if_trained=even_if_trained, device=device)
+    known = predictions.labelled()
+    labels, truth = known.labels, known.truth
+    value: dict[str, Any] = {"run": str(run), "n": len(known), "rule": None, "written": None}
+    value["coverage"] = coverage(labels, known.probs, truth)
+    parts = [coverage_grid(value["coverage"])]
+    if threshold == "none":
+        (run / FILE).unlink(missing_ok=True)
+        parts.append(f"{run}: has no thresholds now")
+    if rule is None:
+        parts.append(f"\nnext  senti thresholds {run} {file} --threshold precision=0.9")
+        output.result(value, page(*parts), "")
+        return
+    pick = picker(rule, labels)
+    chosen = replace(
+        pick(known.probs, truth),
+        chosen_on={"source": str(file), "sha256": table.sha256, "rows": len(known)},
+    )
+    usual = Thresholds(chosen.rule, labels, (answers_of(labels).least,) * len(labels), chosen.costs)
+    before = scored(usual, answers_of(labels).decide(known.probs), truth)
+    here = scored(chosen, chosen.decide(known.probs), truth)
+    half = Units.of(table, 0.5, 2).halves(truth)
+    crossed = cross_fitted(pick, (known.probs, known.probs), truth, half)
+    chosen.save(run)
+    value |= {**chosen.tree(), "before": before, "chosen": here, "crossed": crossed}
+    value["written"] = str(run / FILE)
+    columns = {"without": before, "chosen": here} | ({} if crossed is None else {"crossed": crossed})
+    rows = [
+        [name, *(shown(one[key]) for one in columns.values())]
+        for key, name in THRESHOLD_SCORES.items()
+        if key in here
+    ]
+    parts.append(grid(f"Thresholds by {chosen.rule}, on {number(len(known))} rows", ["", *columns], rows))
+    parts.append(lines(chosen.said()))
+    if crossed is None:
+        parts.append("not crossed: one half of the rows does not reach the target")
+    parts.append(lines([("written", str(run / FILE)), ("next", f"senti predict {run} {file}")]))
+    output.result(value, page(*parts), str(run / FILE))
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
+    add(
+        app,
+        "thresholds",
+        thresholds,
+        "senti thresholds runs/first valid.csv",
+        "senti thresholds runs/first valid.csv --threshold precision=0.9",
+        "senti thresholds runs/first valid.csv --threshold cost=costs.csv",
+    )
