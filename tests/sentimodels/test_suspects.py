@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -198,3 +199,74 @@ def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
     answers.write_bytes(whole)
     shutil.rmtree(copy / "runs" / "folds" / "fold-2")
     assert "--resume" in refused("reviews.csv", "--run", "runs/folds")
+
+
+def with_suspects(folder: Path, tmp_path: Path) -> Path:
+    """Copies the folder, with the rows whose labels are wrong in a file."""
+    copy, (every, wrong) = Path(shutil.copytree(folder, tmp_path / "copy")), planted()
+    lines = [f"{place + 1},{every[place][0]}\n" for place in sorted(wrong)]
+    (copy / "s.csv").write_text("".join(["row,text\n", *lines]))
+    return copy
+
+
+DROP = ["train", "reviews.csv", "--arch", "nb", "--no-baseline", "--drop-suspects", "s.csv"]
+
+
+def test_training_without_suspects_says_what_it_changes(folder: Path, tmp_path: Path) -> None:
+    copy = with_suspects(folder, tmp_path)
+    wrong = planted()[1]
+    plain = senti(*DROP[:-2], "--test-share", "0.3", "-o", "runs/all", "--json", cwd=copy)
+    done = senti(*DROP, "--test-share", "0.3", "-o", "runs/nb", "--json", cwd=copy)
+    assert done.code == 0, done.err
+    value, of_all = json.loads(done.out), json.loads(plain.out)
+    kept = np.load(copy / "runs" / "nb" / "training_texts.npz")
+    every = np.load(copy / "runs" / "all" / "training_texts.npz")
+    for role in ("train", "valid"):
+        assert set(kept[f"rows_{role}"].tolist()) == set(every[f"rows_{role}"].tolist()) - wrong
+    assert kept["rows_test"].tolist() == every["rows_test"].tolist()
+    assert value["rows"]["train"] < of_all["rows"]["train"]
+    clean = set(every["rows_test"].tolist()) - wrong
+    dropped = value["dropped"]
+    assert dropped["rows"] == len(clean) < value["rows"]["test"]
+    # The run on all rows is wrong on at least as many of all test rows as of the clean ones.
+    n_wrong = round((1 - of_all["test"]["accuracy"]) * of_all["rows"]["test"])
+    assert round((1 - dropped["all"]["accuracy"]) * len(clean)) <= n_wrong
+    assert dropped["without"]["accuracy"] >= 0.9
+    gained = dropped["without"]["accuracy"] - dropped["all"]["accuracy"]
+    assert dropped["gain"] == pytest.approx(gained)
+
+
+def test_the_summary_says_what_dropping_changes(folder: Path, tmp_path: Path) -> None:
+    copy = with_suspects(folder, tmp_path)
+    done = senti(*DROP, "--test-share", "0.3", "-o", "runs/nb", cwd=copy)
+    assert done.code == 0, done.err
+    assert re.search(r"^leaving out suspects: [+-]\d", done.out, re.M)
+    assert re.search(r"^\d clean test rows|^\d\d clean test rows", done.out, re.M)
+    assert "suspects in s.csv" in done.err
+    bare = senti(*DROP, "-o", "runs/few", cwd=copy)
+    assert bare.code == 0, bare.err
+    assert "--test-share" in bare.err
+    assert "leaving out" not in bare.out
+    assert sorted(path.name for path in (copy / "runs").iterdir()) == ["few", "folds", "nb"]
+
+
+def test_a_file_of_suspects_that_does_not_fit(folder: Path, tmp_path: Path) -> None:
+    copy = with_suspects(folder, tmp_path)
+    whole = (copy / "s.csv").read_text()
+
+    def refused(text: str) -> str:
+        (copy / "s.csv").write_text(text)
+        done = senti(*DROP, "-o", "runs/x", cwd=copy)
+        assert done.code == 2, done.out
+        assert not (copy / "runs" / "x").exists()
+        return done.err
+
+    assert "row 1 " in refused("row,text\n1,something else\n")
+    assert "'first'" in refused("row,text\nfirst,something else\n")
+    assert "'row'" in refused("place,text\n1,something else\n")
+    lines = [f"{place + 1},{text}" for place, (text, _) in enumerate(planted()[0])]
+    assert "every row" in refused("\n".join(["row,text", *lines]))
+    (copy / "s.csv").unlink()
+    assert "s.csv" in senti(*DROP, "-o", "runs/x", cwd=copy).err
+    (copy / "s.csv").write_text(whole)
+    assert senti(*DROP, "-o", "runs/x", "-q", cwd=copy).code == 0

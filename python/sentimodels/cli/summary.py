@@ -23,6 +23,17 @@ JUDGED = {
 }
 
 
+def _dropped(dropped: dict[str, Any], shown_scores: Mapping[str, str]) -> str:
+    """Writes what leaving out suspects changes on clean test rows."""
+    sides = {"all": "all rows", "without": "without suspects"}
+    rows = [[said, *(f"{dropped[side][name]:.4f}" for name in shown_scores)] for side, said in sides.items()]
+    gain, interval = 100 * dropped["gain"], 100 * dropped["interval"]
+    return (
+        table([f"{number(dropped['rows'])} clean test rows", *shown_scores.values()], rows)
+        + f"\nleaving out suspects: {gain:+.1f} ± {interval:.1f} points"
+    )
+
+
 def summary(about: dict[str, Any], folder: Path) -> str:
     """Writes what people want to know of a run."""
     from ..evaluation.answers import said_temperature
@@ -83,6 +94,8 @@ def summary(about: dict[str, Any], folder: Path) -> str:
             "\nthe refitted model is not judged, since it was trained on the validation rows; "
             "--test-share 0.1 holds out rows to judge it on"
         )
+    if dropped := about.get("dropped"):
+        text += f"\n\n{_dropped(dropped, shown_scores)}"
     if classes := _per_class(about):
         text += f"\n\n{classes}"
     ending = lines(

@@ -4,6 +4,7 @@ Flags go above `--set`, that above `--config`, that above the defaults of the ar
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -111,7 +112,8 @@ def train(
         with scheduled(output, n, device, on_error=on_error, **who) as scheduling:
             _run_folds(output, folder, resolved, force, scheduling)
     elif seeds == 1:
-        run(output, "train", folder, resolved, summary, force=force, tables=tables)
+        more = partial(_dropped, output, resolved)
+        run(output, "train", folder, resolved, summary, force=force, tables=tables, more=more)
     else:
         with scheduled(output, seeds, resolved.train.device, on_error=on_error, **who) as scheduling:
             _run_seeds(output, folder, resolved, seeds, tables, force, scheduling)
@@ -192,6 +194,22 @@ def say_group(output: Output, folder: Path, done: "Done", stopper: Stopper) -> N
     say_stopped(done.stopped, folder, stopper)
     if done.error is not None:
         raise done.error
+
+
+def _dropped(output: Output, config: "RunConfig", folder: Path) -> dict[str, Any]:
+    """Returns what leaving out suspects changes, where there are test rows to see it on."""
+    from ..runs.directory import read_json
+
+    if config.data.drop_suspects is None or read_json(folder / "run.json")["fit"]["stop"] == "stopped":
+        return {}
+    from ..predictor import load_predictor
+    from ..runs.drop_suspects import effect
+
+    output.note("training on all rows too, to compare")
+    found = effect(config, folder, load_predictor)
+    if found is None:
+        output.note("no test rows show what leaving out suspects changes; --test-share 0.1 holds some out")
+    return {} if found is None else {"dropped": found}
 
 
 def _run_seeds(

@@ -108,6 +108,14 @@ class DataConfig(Section):
     header: Header = None
     max_line_bytes: MaxLineBytes = None
     exclude: Exclude = None
+    drop_suspects: str | None = Field(
+        default=None,
+        description="Train without the rows of this file, which senti data suspects -o writes. Test rows "
+        "stay; "
+        "and where they judge, a run on all rows is trained as well, to print what dropping changes on clean "
+        "ones.",
+        json_schema_extra=flag("--drop-suspects", "FILE"),
+    )
     limit: int | None = Field(
         default=None,
         ge=1,

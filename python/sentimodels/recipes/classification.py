@@ -58,6 +58,8 @@ class ClassificationRecipe(Recipe[RunConfig]):
             check_files(self.config)
         if architecture(self.config.arch).fits:
             check_alone(f"{self.config.arch}, which is not trained by steps,")
+        if self.config.data.drop_suspects is not None:
+            check_alone("data.drop_suspects")
         if self.config.train.refit:
             if TASKS[kind := self.config.task.kind].command != "train":
                 raise ConfigError(f"train.refit: a run of task.kind {kind} is trained once; leave it out")

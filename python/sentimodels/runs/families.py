@@ -543,7 +543,17 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 # Keys whose values name files, by section.
 FILES = {
-    "data": ("train", "valid", "test", "tokenizer", "vectors", "corpus", "held_out", "exclude"),
+    "data": (
+        "train",
+        "valid",
+        "test",
+        "tokenizer",
+        "vectors",
+        "corpus",
+        "held_out",
+        "exclude",
+        "drop_suspects",
+    ),
     "task": ("teacher", "reward_run"),
     "train": ("init_from",),
 }

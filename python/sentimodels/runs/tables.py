@@ -98,8 +98,9 @@ class Tables:
         if not self.labels.several and data.label_separator != ONE_LABEL and labels is None:
             refuse_sets(self.labels, whole.source)
         drawn = [name for name, table in (("valid", self.valid), ("test", self.test)) if table is None]
-        whole = self._divided(data, whole)
-        self.train = whole
+        self.train = self._divided(data, whole)
+        if data.drop_suspects is not None:
+            self._drop_suspects(data.drop_suspects)
         if labels is not None:
             self._known(self.train)
             self.valid, self.test = self._all_or_none(self.valid), self._all_or_none(self.test)
@@ -305,6 +306,20 @@ class Tables:
         are = "row with a text of {} is" if dropped == 1 else "rows with a text of {} are"
         self.notes.append(f"{dropped:,} training {are.format(name)} left out")
 
+    def _drop_suspects(self, path: str) -> None:
+        """Leaves out suspects of the training file, but for those that are test rows."""
+        from .drop_suspects import read_suspects, without
+
+        suspects, n = read_suspects(path), len(self.train)
+        self.train = without(self.train, suspects, path)
+        dropped = [f"{n - len(self.train):,} training"]
+        if self.valid is not None and self.valid.sha256 == self.train.sha256:
+            n = len(self.valid)
+            self.valid = without(self.valid, suspects, path)
+            dropped.append(f"{n - len(self.valid):,} validation")
+        rows = "row is" if dropped == ["1 training"] else "rows are"
+        self.notes.append(f"{' and '.join(dropped)} {rows} left out, of {len(suspects):,} suspects in {path}")
+
     def _known(self, table: Table) -> None:
         """Refuses labels that are not in training, before anything is trained."""
         if table.labels is not None:
@@ -463,7 +478,8 @@ def check_files(config: RunConfig) -> None:
         FileNotFoundError: naming the first.
     """
     data, start = config.data, config.train.init_from
-    for path in (data.train, data.valid, data.test, data.tokenizer, data.vectors, data.exclude, start):
+    held = (data.exclude, data.drop_suspects)
+    for path in (data.train, data.valid, data.test, data.tokenizer, data.vectors, *held, start):
         if path and not Path(path).exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
