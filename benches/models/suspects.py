@@ -1,0 +1,126 @@
+"""Planted wrong labels: how many of the most suspicious rows are those.
+
+    python benches/models/suspects.py                  # minutes
+    python benches/models/suspects.py --rows 40000     # all rows
+    python benches/models/suspects.py --dev            # the sets that settings are chosen on
+
+Of each set 5 and 10 % of the labels are exchanged, at random. A cross-validation of five folds answers for
+all rows. `precision` is the share of planted rows among the first N of the ranking, where N is how many were
+planted: labels that were wrong before count as misses. The next columns are of what `senti data suspects`
+lists. `accuracy` is against the labels with the planted ones. Nothing is chosen on the three sets.
+"""
+
+import argparse
+import csv
+import lzma
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from result import data_folder
+
+from sentimodels.data import read_table
+from sentimodels.evaluation.suspects import ranked
+from sentimodels.runs import out_of_fold
+from sentimodels.runs.families import resolve
+from sentimodels.runs.group import train_folds
+
+SHARES = (0.05, 0.1)
+Rows = list[tuple[str, str]]
+
+
+def read(path: Path, encoding: str = "utf-8") -> Iterator[str]:
+    with lzma.open(path, "rt", encoding=encoding, newline="") as file:
+        yield from file
+
+
+def columns(path: Path, where: dict[str, str] | None = None) -> Rows:
+    """The texts and labels of a CSV file."""
+    rows = csv.DictReader(read(path))
+    return [
+        (row["text"], row["label"])
+        for row in rows
+        if all(row[name] == value for name, value in (where or {}).items())
+    ]
+
+
+def pairs(lines: Iterator[str]) -> Rows:
+    """The texts and labels of lines with a tab between them."""
+    cells = (line.rstrip("\r\n").split("\t") for line in lines)
+    return [(row[0], row[1]) for row in cells if len(row) == 2]
+
+
+def measured(data: Path) -> dict[str, Rows]:
+    """The three sets."""
+    return {
+        "IMDb": columns(data / "imdb" / "imdb_40k.csv.xz"),
+        "SST-2": pairs(read(data / "sst2" / "train.tsv.xz")),
+        "Chinese reviews": columns(data / "zh-reviews" / "reviews.csv.xz"),
+    }
+
+
+def dev(data: Path) -> dict[str, Rows]:
+    """The sets that settings are chosen on."""
+    polarity = data / "mr-rt-polarity"
+    films = [
+        (line.strip(), side)
+        for side in ("pos", "neg")
+        for line in read(polarity / f"rt-polarity.{side}.xz", "latin-1")
+    ]
+    with (data / "yelp-labelled" / "yelp_labelled.txt").open(encoding="utf-8") as file:
+        return {"MR": films, "Yelp": pairs(iter(file))}
+
+
+def judged(rows: Rows, share: float, arch: str, folds: int, folder: Path) -> dict[str, float]:
+    """Plants wrong labels in rows, and looks for them."""
+    drawn, labels = random.Random(round(1000 * share)), sorted({label for _, label in rows})
+    planted = set(drawn.sample(range(len(rows)), round(share * len(rows))))
+    path = folder / "rows.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("text", "label"))
+        for place, (text, label) in enumerate(rows):
+            others = [one for one in labels if one != label]
+            writer.writerow((text, drawn.choice(others) if place in planted else label))
+    began = time.process_time()
+    tree = {"arch": arch, "data": {"train": str(path), "folds": folds, "text_column": "text",
+                                   "label_column": "label"}}  # fmt: skip
+    train_folds(resolve(tree), folder / "folds")
+    table, answers = out_of_fold.load(folder / "folds", read_table(path, "text", "label"))
+    ranking = ranked(answers)
+    assert table.numbers is not None
+    wrong = np.array([number in planted for number in table.numbers])
+    listed = ranking.contradicted
+    return {
+        "rows": len(rows), "planted": len(planted), "accuracy": float(answers.right.mean()),
+        "precision": float(wrong[ranking.order[: len(planted)]].mean()), "listed": int(listed.sum()),
+        "listed_precision": float(wrong[listed].mean()),
+        "listed_recall": float(wrong[listed].sum() / len(planted)),
+        "seconds": time.process_time() - began,
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rows", type=int, default=8_000, help="rows of each set, drawn at random")
+    parser.add_argument("--arch", default="tfidf")
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--dev", action="store_true", help="the sets that settings are chosen on")
+    given = parser.parse_args()
+    sets = (dev if given.dev else measured)(data_folder())
+    names = ["precision", "listed", "listed_precision", "listed_recall", "accuracy", "seconds"]
+    print(f"{'set':16} {'rows':>6} {'planted':>7}  " + "  ".join(f"{name:>9}" for name in names))
+    for name, rows in sets.items():
+        drawn = random.Random(1).sample(rows, min(given.rows, len(rows)))
+        for share in SHARES:
+            with tempfile.TemporaryDirectory() as folder:
+                found = judged(drawn, share, given.arch, given.folds, Path(folder))
+            shown = [f"{found[one]:{9 + max(0, len(one) - 9)}.3f}" for one in names]
+            print(f"{name:16} {found['rows']:6} {found['planted']:7}  " + "  ".join(shown), flush=True)
+
+
+if __name__ == "__main__":
+    main()
