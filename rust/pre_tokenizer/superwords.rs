@@ -81,6 +81,7 @@ impl SuperwordPieces {
 
 /// Whether a piece is a word as BoundlessBPE joins them: letters with their marks, spaces, `_`, `'`
 /// and `’`, and at least one letter.
+#[cfg(feature = "train")]
 pub(crate) fn is_word(piece: &[u8]) -> bool {
     let (mut at, mut has_letter) = (0, false);
     while let Some((kind, n)) = flags_at(piece, at) {
