@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sentimodels.cli.predict import _written
 from sentimodels.data import Labels, read_table
 from sentimodels.data.writers import write_texts
+from sentimodels.evaluation.one_label import ONE_LABEL
 from sentimodels.evaluation.predictions import Predictor
 
 CELLS = [
@@ -53,7 +54,7 @@ def test_answers_read_back_equal(tmp_path: Path, suffix: str, top_k: int | None)
         parts = iter([texts[:2], texts[2:]] if len(texts) > 2 else [texts])
         path = tmp_path / f"a{suffix}"
         form = "json" if suffix == ".jsonl" else suffix
-        written = _written(cast("Predictor", Model()), parts, {}, form, [0.0] * 3, top_k)
+        written = _written(cast("Predictor", Model()), parts, {}, form, ONE_LABEL.decide, top_k, None)
         write_texts(path, (part for part, _, _ in written))
         back = read_table(path)
         assert back.texts == [text.replace("\ud83d", "\ufffd") for text in texts]
