@@ -13,6 +13,7 @@ import numpy as np
 from ._sentitok import Tokenizer
 from .evaluate import evaluate
 from .messages import shown
+from .numbers import whole
 
 __all__ = ["Fairness", "fairness"]
 
@@ -51,10 +52,12 @@ class Fairness:
                 the language with the fewest tokens.
 
         Raises:
+            TypeError: for a number of tokens that is not a whole number.
             ValueError: if there is no language, one has no tokens, or `against` is not among them.
         """
         if not tokens:
             raise ValueError("there are no languages; give the text of at least one")
+        tokens = {language: whole("tokens", n, "1 or more") for language, n in tokens.items()}
         if empty := [language for language, n in tokens.items() if n <= 0]:
             raise ValueError(f"{shown(empty[0])} has no tokens; give it text, or leave it out")
         worst, best = max(tokens, key=tokens.__getitem__), min(tokens, key=tokens.__getitem__)

@@ -48,7 +48,7 @@ def test_sealed_rows_reach_neither_training_nor_choice(
     bench: Any, again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A spy on each training and each fit of a temperature: the sealed part is shut until they are done."""
-    from sentimodels.runs import judging
+    from sentimodels.evaluation.one_label import OneLabel
     from sentimodels.runs import refit as refit_module
 
     opened: list[str] = []
@@ -69,7 +69,7 @@ def test_sealed_rows_reach_neither_training_nor_choice(
 
     spied(bench.train_one, "train")
     spied(refit_module, "recipe_of", "train")
-    spied(judging, "fit_temperature")
+    spied(OneLabel, "fit_temperature")
     made = tree("cnn", tmp_path, train={"epochs": 2})
     config = resolve({**made, "data": {"vocab_size": 300}})
     found = bench.train_one.one(config, [parts], None, again, dict)

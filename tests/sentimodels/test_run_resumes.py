@@ -95,7 +95,7 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
     whole = train(config, tmp_path / "whole")
     assert whole["fit"]["stop"] == "patience"
     with monkeypatch.context() as patch:
-        patch.setattr("sentimodels.runs.judging.fit_temperature", broken_off)
+        patch.setattr("sentimodels.evaluation.one_label.OneLabel.fit_temperature", broken_off)
         with pytest.raises(KeyboardInterrupt):
             train(config, tmp_path / "run")
     about = resume(tmp_path / "run")

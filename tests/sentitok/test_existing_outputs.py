@@ -109,14 +109,14 @@ def test_a_map_and_its_tokenizer_are_two_files(prepared: Path) -> None:
 
 
 def test_other_files_of_a_folder_stay(prepared: Path) -> None:
-    folder = prepared / "model"
+    folder = prepared / "other-model"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
-    done = run("convert", "tokenizer.json", "model", cwd=prepared)
+    done = run("convert", "tokenizer.json", "other-model", cwd=prepared)
     assert done.code == 0, done.err
     assert (folder / "tokenizer.json").is_file()
     assert (folder / "config.json").read_text() == "{}"
-    assert not (prepared / "model-new").exists()
+    assert not (prepared / "other-model-new").exists()
 
 
 def test_the_default_name_is_safe(prepared: Path) -> None:

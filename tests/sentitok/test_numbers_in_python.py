@@ -25,6 +25,7 @@ from sentitok.datasets import TokenBatches, TokenDataset, TokenWindows
 from sentitok.differences import differences
 from sentitok.documents import Documents
 from sentitok.evaluate import evaluate, evaluate_all, renyi_efficiency
+from sentitok.fairness import Fairness, fairness
 from sentitok.verify import verify
 
 PACKAGE = Path(sentitok.__file__).parent
@@ -118,6 +119,8 @@ CALLS: dict[str, _Call] = {
     "encode_files": lambda folder, **n: sentitok.encode_files(FILE, folder / "new", BPE, executor=POOL, **n),
     "evaluate": lambda **n: evaluate(BPE, Documents([FILE]), executor=POOL, **n),
     "evaluate_all": lambda **n: evaluate_all([BPE], Documents([FILE]), executor=POOL, **n),
+    "Fairness.of_tokens": lambda tokens: Fairness.of_tokens({"en": tokens, "sw": 3}),
+    "fairness": lambda **n: fairness(BPE, {"en": TEXTS, "sw": TEXTS}, **n),
     "renyi_efficiency": lambda **n: renyi_efficiency(np.array([1, 2]), **{"vocab_size": 4, **n}),
     "Documents.__init__": lambda **n: [*Documents([FILE], **n)],
     # Of tiktoken.
@@ -193,6 +196,12 @@ CALLS: dict[str, _Call] = {
         f"{name}.__init__": of_trainer(name)
         for name in ("BpeTrainer", "WordPieceTrainer", "WordLevelTrainer", "UnigramTrainer")
     },
+    "ParityBpeTrainer.__init__": lambda **n: hf.trainers.ParityBpeTrainer(
+        **({"ratio": [n["ratio"], 1.0]} if "ratio" in n else n)
+    ),
+    "ParityBpeTrainer.train_from_iterator": lambda ratio: hf.trainers.ParityBpeTrainer(2).train_from_iterator(
+        words(), [TEXTS, TEXTS], ratio=[ratio, 1.0]
+    ),
 }  # fmt: skip
 
 # Taken for the sake of the original's callers, and not used; or asked for by another call of the table.
@@ -213,8 +222,9 @@ INSIDE = {
     "AddedTokens", "BlockCache", "BlockPermutation", "blocks", "check_size", "check_version", "choice",
     "chunks", "Codec", "Continuations", "cut_file", "Documents.add_replaced", "Encoding.of",
     "FeistelPermutation", "field", "index", "Input", "InputStream", "joined", "line", "lines",
-    "mapped_ends", "measure", "measure_part", "n_threads", "placed", "real", "RemoteArray",
-    "RemoteEnds", "RemotePath", "spelled_tokens", "Surfaces", "token_bytes", "trimmed", "Truncation",
+    "mapped_ends", "measure", "measure_part", "n_threads", "placed", "ratios_of", "real", "RemoteArray",
+    "RemoteEnds", "RemotePath", "spelled_tokens", "Surfaces", "token_bytes", "trained_languages", "trimmed",
+    "Truncation",
     "whole", "write_ends", "write_manifest",
 }  # fmt: skip
 
@@ -248,8 +258,8 @@ SIGNED = {"alpha", "document", "nbest_size", "num_threads", "seed", "shrinking_f
 # What tells an id that has no token, and a map of ids, by their own words.
 NAMES = MappingProxyType(
     {
-        "batch": "id", "ids": "id", "sequences": "id", "token": "id|token", "tokens": "id", "vocab": "score",
-        "bpe_ranks": "the rank", "mergeable_ranks": "the id", "special_tokens": "the id|special_tokens",
+        "batch": "id", "ids": "id", "sequences": "id", "token": "id|token", "tokens": "id|tokens",
+        "vocab": "score", "bpe_ranks": "the rank", "mergeable_ranks": "the id", "special_tokens": "the id|special_tokens",
     }
 )  # fmt: skip
 

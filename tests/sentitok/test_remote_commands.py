@@ -19,7 +19,7 @@ fsspec = pytest.importorskip("fsspec", reason="the extra `remote` is not install
 TEXT = "".join(f"line {i} of a text with words\n" for i in range(300)).encode()
 
 # Parameters that stay URLs, which the library refuses.
-LOCAL = ("checkpoint", "folder")
+LOCAL = ("checkpoint", "locked_folder")
 # Parameters that are paths, by command. A new one is a new entry here: it takes URLs as all do.
 PATHS = {
     "train-bpe": "checkpoint counts extend out",
@@ -36,8 +36,8 @@ PATHS = {
     "doctor": "tokenizer_file",
     "prune": "id_map out tokenizer_file",
     "transplant": "model new old out",
-    "lock": "folder",
-    "check": "folder",
+    "lock": "locked_folder",
+    "check": "locked_folder",
     "align": "one other",
     "bench": "tokenizer_file",
     "serve": "files",

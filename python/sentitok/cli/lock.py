@@ -22,7 +22,7 @@ _CHARS = 60
 
 
 def lock(
-    folder: Folder,
+    locked_folder: Folder,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -36,21 +36,21 @@ def lock(
     from sentitok.locks import LOCK, content, dumped, read_tokenizer
 
     output = Output("sentitok.lock/1", as_json=as_json, quiet=quiet)
-    value = content(read_tokenizer(folder))
-    path = folder / LOCK
+    value = content(read_tokenizer(locked_folder))
+    path = locked_folder / LOCK
     put_file(path, lambda name: write(name, dumped(value)), force=force)
     about = {"written": str(path), "fingerprint": value["fingerprint"], "texts": len(value["golden"])}
     pairs = [
         ("written", str(path)),
         ("fingerprint", str(value["fingerprint"])),
         ("golden", f"ids of {counted(len(value['golden']), 'text')}"),
-        ("next", f"sentitok check {folder}"),
+        ("next", f"sentitok check {locked_folder}"),
     ]
     output.result(about, lines(pairs), str(path))
 
 
 def check(
-    folder: Folder,
+    locked_folder: Folder,
     transformers: Annotated[
         bool,
         typer.Option(
@@ -70,7 +70,7 @@ def check(
     from sentitok.locks import check as found_by
 
     output = Output("sentitok.check/1", as_json=as_json, quiet=quiet)
-    found = found_by(folder, transformers=transformers)
+    found = found_by(locked_folder, transformers=transformers)
     n_changes = len(found.changes)
     value: dict[str, Any] = {
         "ok": not n_changes,
@@ -83,10 +83,10 @@ def check(
     if found.note is not None:
         output.note(f"note: {found.note}")
     compared = "" if found.transformers is None else f", and as transformers {found.transformers}"
-    same = f"{folder}: as locked{compared}: {counted(found.texts, 'text')}"
+    same = f"{locked_folder}: as locked{compared}: {counted(found.texts, 'text')}"
     output.result(value, "\n".join(map(_line, found.changes)) or same, str(n_changes))
     if n_changes:
-        raise AnswerIsNoError(f"{folder}: {counted(n_changes, 'difference')} from {found.path.name}")
+        raise AnswerIsNoError(f"{locked_folder}: {counted(n_changes, 'difference')} from {found.path.name}")
 
 
 def _line(change: "Change") -> str:

@@ -19,7 +19,7 @@ WRITTEN = frozenset({"id_map", "out", "plot", "plots", "resume", "target"})
 # Parameters that are strings because `-` or a name may be given, and name a file that is read.
 _NAMED = frozenset({"file"})
 # Folders that are written again and again, and must outlive a killed process; or that a file is added to.
-_LOCAL = frozenset({"checkpoint", "folder"})
+_LOCAL = frozenset({"checkpoint", "locked_folder"})
 
 
 class Url(str):

@@ -10,7 +10,7 @@ from ... import _sentitok
 from .carrier import carried
 from .fields import Json
 from .models import BPE
-from .trainers import ParityBpeTrainer
+from .trainers import ParityBpeTrainer, ratios_of
 from .training import flat, model_of
 
 __all__ = ["trained_languages"]
@@ -55,7 +55,7 @@ def trained_languages(
     options: Json = {"counts": counted(train), **pipeline}
     if dev:
         options["development"] = counted(dev)
-    elif ratios := trainer.ratios if ratio is None else ratio:
+    elif ratios := trainer.ratios if ratio is None else ratios_of(ratio):
         if len(ratios) != n:
             raise ValueError(f"ratio length ({len(ratios)}) does not match number of languages ({n})")
         options["ratios"] = {f"{at}": value for at, value in enumerate(ratios)}

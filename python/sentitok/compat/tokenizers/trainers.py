@@ -300,6 +300,11 @@ def _alpha(value: Any) -> float:
     return float(numbers.real("alpha", value, "more than 0, such as 2.0"))
 
 
+def ratios_of(given: Sequence[float]) -> list[float]:
+    """Returns the ratios of languages, checked."""
+    return [numbers.real("ratio", value, "a finite number for each language") for value in given]
+
+
 def _variant(value: Any) -> str:
     if value not in ("base", "window"):
         raise ValueError(f"variant is {shown(value)}; it is 'base' or 'window'")
@@ -380,7 +385,7 @@ class ParityBpeTrainer(Holder):
         max_token_length: int | None = None,
     ) -> None:
         self.fields = {"variant": _variant(variant)}
-        self.ratios = None if ratio is None else [float(value) for value in ratio]
+        self.ratios = None if ratio is None else ratios_of(ratio)
         self.num_merges = num_merges
         self.min_frequency = min_frequency
         self.global_merges = global_merges
