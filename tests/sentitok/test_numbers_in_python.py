@@ -259,7 +259,8 @@ SIGNED = {"alpha", "document", "nbest_size", "num_threads", "seed", "shrinking_f
 NAMES = MappingProxyType(
     {
         "batch": "id", "ids": "id", "sequences": "id", "token": "id|token", "tokens": "id|tokens",
-        "vocab": "score", "bpe_ranks": "the rank", "mergeable_ranks": "the id", "special_tokens": "the id|special_tokens",
+        "vocab": "score", "bpe_ranks": "the rank", "mergeable_ranks": "the id",
+        "special_tokens": "the id|special_tokens",
     }
 )  # fmt: skip
 
