@@ -1,6 +1,6 @@
 //! `StreamEncoder`: push text, get ids that no later text changes.
 //!
-//! It holds the text behind the last safe place ([`SafePlaces`]) and no other. Each place is examined once and
+//! It holds the text behind the last safe place (`SafePlaces`) and no other. Each place is examined once and
 //! each byte is encoded once, so that the time is linear in the text, however it is cut. A text without a
 //! safe place is held until it ends.
 

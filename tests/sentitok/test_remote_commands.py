@@ -136,6 +136,7 @@ def test_texts_that_are_measured_are_not_copied(
         copied.append(url)
         fetch(url, to)
 
+    monkeypatch.setattr("sentitok.remote.copies._staged", {})
     monkeypatch.setattr("sentitok.remote.copies.fetch", noted)
     memory.pipe("/d/b.txt", TEXT)
     memory.pipe("/d/model/tokenizer.json", memory.cat("/d/t.json"))

@@ -18,7 +18,6 @@ from ..data.table import Table
 from ..errors import CheckpointError, DataError
 from ..evaluation.predictions import Predictions
 from .directory import finished, load_labels
-from .group import is_group, read_group
 
 __all__ = ["first_run", "load", "save"]
 
@@ -95,6 +94,8 @@ def load(folder: Path, table: Table) -> tuple[Table, Predictions]:
 
 def _runs(folder: Path) -> list[str]:
     """Returns the names of the runs of a group."""
+    from .group import is_group, read_group  # a single run needs nothing of groups
+
     if not is_group(folder) or (group := read_group(folder)).kind != "folds":
         raise CheckpointError(f"{folder}: not a cross-validation; senti train DATA --folds 5 writes one")
     if waiting := [name for name in group.runs if not finished(folder / name)]:
