@@ -42,7 +42,7 @@ Rows = list[tuple[str, list[str]]]
 
 
 def lines_of(path: Path) -> list[str]:
-    opened = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
+    opened: Any = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
     with opened(path, "rt", encoding="latin-1" if "polarity" in path.name else "utf-8") as file:
         return [line.strip() for line in file]
 
