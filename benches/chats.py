@@ -1,4 +1,4 @@
-"""Chats to ids and masks, beside transformers: the same calls on the same chats, whose results must be equal.
+"""Chats to ids and masks, compared with transformers: the same calls, whose results must be equal.
 
     python benches/chats.py [CHATS]        # prints a table
 

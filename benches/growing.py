@@ -1,6 +1,6 @@
 """Section of the report: a chat that grows, encoded again and by `encode_more`, and by `StreamEncoder`.
 
-The chat is made of documents in turns, with special tokens between them. Calls alternate, the best of many
+The chat alternates documents as turns, with special tokens between them. Calls alternate, the best of many
 counts, and each call's ids are compared with those of the whole text. `python benches/growing.py` prints it.
 """
 
@@ -19,7 +19,7 @@ from measure import markdown
 
 #: Ids of the chat, and of what it grows by.
 N_IDS, N_MORE = 30_000, 200
-#: Chats that are encoded in turn, as a server does; with one, all its words are in the nearest cache.
+#: Chats that are encoded one after another, as by a server; the words of one alone stay in the nearest cache.
 N_CHATS = 16
 TURNS = int(os.environ.get("TURNS", "60"))
 HEAD = (
@@ -112,7 +112,8 @@ def section(folder: Path) -> str:
     words = (
         f"A chat of {N_IDS:,} ids that grows by {N_MORE}: microseconds to encode all of it, and by "
         "`encode_more` from the encoding before; `push` is that of `StreamEncoder`. The same chat "
-        f"again and again, and {N_CHATS} chats in turn. The best of {TURNS} and {max(TURNS // 10, 3)} calls; "
+        f"again and again, and {N_CHATS} chats one after the other. The best of {TURNS} and "
+        f"{max(TURNS // 10, 3)} calls; "
         "ids are equal."
     )
     return f"## Growing texts\n\n{words}\n\n{markdown(HEAD, cells)}"

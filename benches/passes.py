@@ -75,7 +75,7 @@ def measure_decoding(job: dict[str, Any]) -> dict[str, Any]:
         return {"refused": f"{type(error).__name__}: {error}"}
     repeats = []
     for _ in range(REPEATS if first_s < SLOW_S else 1):
-        texts = None  # a second result beside the first is not part of a pass
+        texts = None  # a second result next to the first is not part of a pass
         repeat_s, texts = seconds(decode)
         repeats.append(repeat_s)
     with open(job["texts"], "wb") as out:
@@ -104,7 +104,7 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
     peak = peak_bytes()
     repeats = []
     for _ in range(REPEATS if first_s < SLOW_S else 1):
-        encoded = None  # a second result beside the first is not part of a pass
+        encoded = None  # a second result next to the first is not part of a pass
         repeat_s, encoded = seconds(lambda: encode(texts))
         repeats.append(repeat_s)
     ids = [np.asarray(row, dtype=np.uint32) for row in rows(encoded)]

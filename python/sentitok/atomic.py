@@ -91,22 +91,22 @@ def writing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         prefix = _prefix(path.name)
         _remove_leftovers(path.parent, prefix)
         mark, lock = _locked(path.parent, prefix)
-        beside = mark.with_name(mark.name + _FOLDER)
+        temporary = mark.with_name(mark.name + _FOLDER)
         try:
-            beside.mkdir()
-            yield beside
-            for file in beside.iterdir():
+            temporary.mkdir()
+            yield temporary
+            for file in temporary.iterdir():
                 with open(file, "rb") as written:
                     os.fsync(written.fileno())
             if path.is_dir():
-                for file in sorted(beside.iterdir()):
+                for file in sorted(temporary.iterdir()):
                     file.replace(path / file.name)
                 _sync_directory(path)
             else:
-                beside.replace(path)
+                temporary.replace(path)
             _sync_directory(path.parent)
         finally:
-            shutil.rmtree(beside, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
             with suppress(OSError):
                 mark.unlink(missing_ok=True)
             os.close(lock)

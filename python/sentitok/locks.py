@@ -41,7 +41,7 @@ GOLDEN = {
     "punctuation": "Don't stop—it's \"fine\" (really?!)... e.g. #tag @name a/b_c-d; «x» „y“ 。、！",
     "contractions": "I'll we've THEY'RE he'd I'M don\u2019t l'été 'tis rock'n'roll",
     "letters and digits": "abc123def 4x4 GPT-4o v2.0.1 0xFF 1e-5 A1B2",
-    "code": "def f(x):\n\treturn {'a': x[0] != None}  # TODO\n    if (a && b) {\n        c++;\n    }\n\n\n",
+    "code": "def f(x):\n\treturn {'a': x[0] != None}  # why?\n    if (a && b) {\n        c++;\n    }\n\n\n",
     "markup": "<b>bold</b> &amp; [link](x) **x** | $x^2$ \\frac{1}{2} <!-- no -->",
     "addresses": "https://example.com/a?b=c&d=1#e user@example.org C:\\dir\\file.txt",
     "repetition": "the the the aaaaaaaaaaaa ........ ------ ====== !!!!!! hahahahaha",
@@ -220,7 +220,7 @@ def check(folder: str | os.PathLike[str], *, transformers: bool = True) -> Check
     before = _read(path)
     now = content(tokenizer)
     changes = [Change("tokenizer", "fingerprint", None, before["fingerprint"], now["fingerprint"])]
-    # Later releases may say more of a tokenizer, which is no change of it.
+    # Later releases may say more of a tokenizer, which does not change it.
     for part, names in (
         ("tokenizer", before["tokenizer"]),
         ("settings", before["settings"] | now["settings"]),

@@ -161,7 +161,7 @@ def write_manifest(
 def write_ends(path: Path, ends: Sequence[int] | NDArray[Any]) -> str:
     """Writes the ends of documents, or of rows, as a file of numpy; returns its SHA-256."""
     digest = hashlib.sha256()
-    with writing(path) as beside, open(beside, "wb") as file:
+    with writing(path) as temporary, open(temporary, "wb") as file:
         for data in (_header(len(ends)), *_ends_as_bytes(ends)):
             file.write(data)
             digest.update(data)

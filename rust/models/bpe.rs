@@ -39,6 +39,8 @@ pub use pairs::{Merged, PairTable};
 use scores::Scored;
 use space_as_mark::Spaced;
 use superword_merge::Superwords;
+#[cfg(feature = "train")]
+pub(crate) use superword_merge::has_several_words;
 use symbols::{CharTokens, SymbolTable, TokensByKey};
 use units::chars;
 pub(crate) use worker::Scratch;

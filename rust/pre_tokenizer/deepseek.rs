@@ -48,7 +48,7 @@ impl DeepSeek {
 
 /// Whether a text may be cut between these two characters.
 ///
-/// Numbers and CJK are isolated first. In the rest, a match that holds a letter or a mark goes on only with
+/// Numbers and CJK are isolated first. In the rest, a match that holds a letter or a mark continues only with
 /// such, and no other one holds any.
 pub(super) fn cut_between(before: char, after: char) -> bool {
     let (left, right) = (flags(before), flags(after));

@@ -169,7 +169,7 @@ impl PyEncoding {
         self.resume_point.get()
     }
 
-    /// Keeps where a longer text is encoded from; what is there already is the same.
+    /// Keeps where a longer text is encoded from, unless that is kept already.
     pub fn set_resume_point(&self, point: Option<ResumePoint>) {
         let _ = self.resume_point.set(point);
     }

@@ -57,7 +57,7 @@ impl PyStreamDecoder {
     }
 }
 
-/// Whether an object is no id, but a list or an array of ids.
+/// Whether an object is a list or an array of ids.
 fn is_several(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let is_text = object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>();
     Ok(!is_text && object.hasattr("__len__")?)

@@ -58,7 +58,7 @@ fn in_order<'py>(argument: &'static str, names: &[String], found: ByName<'py>) -
     names.iter().map(one).collect()
 }
 
-/// Counts what is given for a language; refuses a language without text.
+/// Counts the text of a language; refuses a language without text.
 fn counted(
     py: Python<'_>,
     (argument, name): (&'static str, &str),

@@ -18,7 +18,7 @@ use crate::pipeline::split_points::{PartPosition, SplitPoints};
 use crate::tokenizer::added_tokens::Section;
 use crate::vocab::TokenId;
 
-/// A safe place of a text, and what encoding goes on with from there.
+/// A safe place of a text, and the state that encoding continues with.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ResumePoint {
     /// Where it is, in bytes.
@@ -83,7 +83,7 @@ impl Tokenizer {
         ids: &[TokenId],
         options: &EncodeOptions<'_>,
     ) -> Result<Option<ResumePoint>> {
-        // What was cut off is not known.
+        // The ids that were cut off are unknown.
         if !self.template.holds_text_once() || options.max_tokens.is_some_and(|most| ids.len() >= most) {
             return Ok(None);
         }
@@ -135,7 +135,7 @@ impl Tokenizer {
         let grown = point.map(|point| self.grow(point, ids, text, options));
         match grown {
             Some(Ok(grown)) => Ok(grown),
-            // The whole text says what is wrong with it, if anything is.
+            // Encoding the whole text gives the error.
             Some(Err(Error::Encode(_) | Error::Pattern { .. })) | None => {
                 Ok((self.encode_ids(Input::Text(text), options)?, None))
             }
@@ -225,7 +225,7 @@ impl Tokenizer {
         if options.add_special_tokens { self.template.around_single().0.len() } else { 0 }
     }
 
-    /// Whether what is before a part of a section decides of its ids.
+    /// Whether the ids of a part of a section depend on the text before it.
     fn sums_over_parts(&self, policy: &SpecialPolicy<'_>, places: &SafePlaces) -> bool {
         policy.model().sums_over_parts()
             && places.split_points().is_some_and(|split_points| split_points.joined)

@@ -12,7 +12,7 @@
 //!
 //! The end of an added token is safe with any normalizer, pre-tokenizer and model, because each section
 //! between added tokens is encoded separately. A model with dropout has no safe place: its random
-//! numbers go on through the whole text.
+//! numbers run through the whole text.
 //!
 //! [`Model::may_cut_behind`]: crate::models::Model::may_cut_behind
 
@@ -78,7 +78,7 @@ impl SafePlaces {
         }
     }
 
-    /// Whether a text may be cut at a place inside it. What is before the text is not looked at.
+    /// Whether a text may be cut at a place inside it. The text before it is not looked at.
     fn is_safe(&self, pipeline: &Pipeline, text: &str, at: usize) -> bool {
         let (Some(before), Some(after)) = (text[..at].chars().next_back(), text[at..].chars().next()) else {
             return false;
@@ -159,7 +159,7 @@ pub(super) struct Found {
     pub(super) safe: Option<usize>,
     /// The last place at which no added token ends, begins or lies across, if there are added tokens.
     pub(super) clean: Option<usize>,
-    /// Up to where no text that follows changes what was found.
+    /// The place up to which no following text changes the result.
     pub(super) examined: usize,
 }
 
@@ -170,7 +170,7 @@ impl Rule {
             (Some(Normalizer::Bert(_)), PreTokenizer::Bert) => {
                 return Self::Bert { before_punctuation: true };
             }
-            // A final sigma depends on what is behind the punctuation after it.
+            // A final sigma depends on the letters behind the punctuation after it.
             (Some(Normalizer::GoogleBert(_)), PreTokenizer::GoogleBert) => {
                 return Self::Bert { before_punctuation: false };
             }

@@ -276,7 +276,7 @@ impl Checkpoint {
             return word_counts::count(&mut source, pipeline, options, progress);
         };
         text.files = saved;
-        // A number of bytes is a share of all files, not of what is left of them.
+        // A number of bytes is a share of all files, not of the rest.
         let sample = options.sample.map(|sample| sample.as_share(&source)).transpose()?;
         let options = &CountOptions { sample, ..options.clone() };
         source.cut_into(input_bytes, progress)?;

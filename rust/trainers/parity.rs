@@ -69,7 +69,7 @@ pub enum Variant {
     /// The language that needs it most.
     #[default]
     Base,
-    /// The language that needs it most among those that were selected in at most `alpha / languages`
+    /// The language that needs it most among the languages selected in at most `alpha / languages`
     /// of the last `size` merges.
     Window {
         /// The number of merges in the window.

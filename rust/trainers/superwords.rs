@@ -31,11 +31,11 @@ use crate::corpus::Source;
 use crate::corpus::word_counts::{CountOptions, Keys, WordCounts, count_keys};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::models::bpe::{Bpe, BpeOptions, MergeOrder};
+use crate::models::bpe::{Bpe, BpeOptions, MergeOrder, has_several_words};
 use crate::pipeline::{Pieces, Pipeline};
 use crate::pre_tokenizer::{PreTokenizer, SuperwordPieces, is_word};
 use crate::progress::Progress;
-use crate::trainers::bpe::{Base, BpeTrainer, Merge, MergeStop, TrainedMerges, Unit};
+use crate::trainers::bpe::{BpeTrainer, Merge, MergeStop, TrainedMerges, Unit};
 use crate::trainers::pair_merging::by_count::ByCount;
 use crate::trainers::pair_merging::layout::SymbolLayout;
 use crate::trainers::pair_merging::merger::{self, Made, Reuse};
@@ -179,7 +179,12 @@ impl SuperwordTraining {
             // A trainer adds a token to a base at least; `new` takes it away.
             first.vocab_size = size.max(trainer.extend.as_ref().map_or(0, |base| base.tokens.len() + 1));
         }
-        if options.begin == SuperwordBegin::Auto && trainer.extend.as_ref().is_some_and(has_superwords) {
+        if options.begin == SuperwordBegin::Auto
+            && trainer
+                .extend
+                .iter()
+                .any(|base| base.tokens.iter().flatten().any(|token| has_several_words(token)))
+        {
             let reason = "the base has superwords already, and only a fixed size adds to them; pass \
                           superwords_from, the size of the base";
             return refuse("superwords", "auto".into(), reason.into());
@@ -364,35 +369,34 @@ impl SuperwordTraining {
         let inner = self.pieces.pre_tokenizer();
         let joins_whole = self.options.begin == SuperwordBegin::Auto;
         Box::new(move |document, f| {
-            document.for_each_chunk(&self.pipeline, |pieces| {
-                let Pieces::Chunk(text, stretches) = pieces else {
-                    // A text too long for chunks, or bytes that are not text.
-                    return Ok(());
-                };
-                for stretch in stretches {
-                    ids.clear();
-                    if !joins_whole {
-                        worker.encode(text, stretch.start as usize, stretch.end as usize, &mut ids);
-                        f(&ids)?;
-                        continue;
-                    }
-                    // Pieces end between characters.
-                    let Ok(words) = std::str::from_utf8(&text[stretch.range()]) else { continue };
-                    inner.for_each_piece(words, |word| {
-                        let from = ids.len();
-                        worker.encode(words.as_bytes(), word.start, word.end, &mut ids);
-                        if ids.len() == from + 1 && is_word(&words.as_bytes()[word]) {
-                            return Ok(());
-                        }
-                        ids.truncate(from);
-                        f(&ids)?;
-                        ids.clear();
-                        Ok(())
-                    })?;
-                    f(&ids)?;
+            let mut visit = |stretch: &[u8]| -> Result<()> {
+                // Bytes that are not text are alone. Other stretches end between characters.
+                let Ok(words) = std::str::from_utf8(stretch) else { return Ok(()) };
+                ids.clear();
+                if !joins_whole {
+                    worker.encode(stretch, 0, stretch.len(), &mut ids);
+                    return f(&ids);
                 }
-                worker.check()
-            })
+                inner.for_each_piece(words, |word| {
+                    let from = ids.len();
+                    worker.encode(stretch, word.start, word.end, &mut ids);
+                    if ids.len() == from + 1 && is_word(&stretch[word]) {
+                        return Ok(());
+                    }
+                    ids.truncate(from);
+                    f(&ids)?;
+                    ids.clear();
+                    Ok(())
+                })?;
+                f(&ids)
+            };
+            document.for_each_chunk(&self.pipeline, |pieces| match pieces {
+                Pieces::Chunk(text, stretches) => {
+                    stretches.iter().try_for_each(|stretch| visit(&text[stretch.range()]))
+                }
+                Pieces::One(stretch) => visit(stretch),
+            })?;
+            worker.check()
         })
     }
 
@@ -451,12 +455,6 @@ impl SuperwordTraining {
         };
         least.max(self.floor())
     }
-}
-
-/// Whether a token of a base holds a space behind a visible character.
-fn has_superwords(base: &Base) -> bool {
-    let crosses = |token: &[u8]| token.windows(2).any(|pair| pair[0].is_ascii_graphic() && pair[1] == b' ');
-    base.tokens.iter().flatten().any(|token| crosses(token))
 }
 
 /// The place of a pair of neighbours among the sums.

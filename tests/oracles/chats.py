@@ -10,7 +10,7 @@ Render = Callable[[list[Any], bool], str]
 def places(render: Render, messages: list[Any]) -> list[tuple[int, int]]:
     """Where each message of the assistant is, of a template that writes one message after the other.
 
-    From the end of what asks for it to the end of what is there when it is the last one, less white space.
+    From the end of the generation prompt to the end of the rendering that ends with it, less white space.
     """
     found = []
     for number, message in enumerate(messages):

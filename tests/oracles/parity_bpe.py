@@ -35,7 +35,7 @@ class Language:
         self.words = Counter({tuple(word): n for word, n in counts.items()})
 
     def pairs(self, max_token_length: int | None) -> Counter[Pair]:
-        """How often each pair stands in the text, overlapping ones too."""
+        """How often each pair occurs in the text, overlapping ones too."""
         pairs: Counter[Pair] = Counter()
         for word, n in self.words.items():
             for left, right in pairwise(word):

@@ -59,7 +59,7 @@ def superbpe(
     tie_break: str = "huggingface",
     max_token_length: float = float("inf"),
 ) -> tuple[list[bytes], list[Merge]]:
-    """Tokens by id, and the merges with their counts; of a base only those that are new."""
+    """Tokens by id, and the merges with their counts; of a base only the new ones."""
     merges: list[Merge] = []
     if tokens is None:
         counts = Counter(piece.encode() for document in documents for piece in pieces(document))

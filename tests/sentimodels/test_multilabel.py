@@ -457,7 +457,7 @@ def test_a_bag_is_scikit_learns_one_against_the_rest() -> None:
         assert module.weight.data[:, place_of].numpy() == pytest.approx(other.coef_[0], abs=1e-3)
 
 
-# What each command is given; of those that have nothing to do with labels, why.
+# The arguments of each command; for commands without labels, the reason.
 GIVEN: dict[str, list[list[str]]] = {
     "train": [["train.csv", "--task", "multilabel", "--arch", "bow", "--seeds", "2", "-o", "out/seeds"],
               ["train.csv", "--label-separator", "|", "--arch", "bow", "--folds", "2", "-o", "out/folds"],
@@ -495,7 +495,7 @@ ELSEWHERE = {
     "import": "language models", "translate": "translation models", "archs": "lists architectures",
     "bench": "it measures training with one label a text",
 }  # fmt: skip
-# Those that others read come first.
+# Commands whose output others read come first.
 ORDER = ["ensemble", *(name for name in GIVEN if name != "ensemble")]
 
 

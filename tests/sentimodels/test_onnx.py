@@ -252,7 +252,7 @@ def test_other_kinds_of_models_are_refused_by_name(folder: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["gpt", "tfidf"])
 def test_weights_of_8_bits(name: str, exported: Path, tmp_path: Path) -> None:
-    """What they cost is said, and is what is found when both graphs are asked."""
+    """The printed cost is the one measured by asking both graphs."""
     valid = write(tmp_path / "valid.csv", 80, seed=9)
     run = exported / "runs" / name
     args = ("export", run, "--onnx", "--int8", "--texts", valid, "--text-column", "text", "-o", "small")

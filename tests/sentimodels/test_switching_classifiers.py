@@ -42,7 +42,7 @@ QUICK = {
     "--arch gru": SMALL,
     "--init": ["--epochs", "1"],
 }
-# What stands for a name that is not a file: no row could be run without a model that translates.
+# The value for a name that is not a file: no row could be run without a model that translates.
 LEFT_OUT = {"senti translate evaluate RUN sources targets": "tests/sentimodels/test_translating_page.py"}
 
 

@@ -247,9 +247,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
             out.writerow(["text", "label"])
             for row in range(n):
                 label = str(draw.choice(list(words)))
-                told = label if draw.random() < 0.75 else str(draw.choice(list(words)))
+                hinted = label if draw.random() < 0.75 else str(draw.choice(list(words)))
                 filler = draw.choice(["the", "film", "was", "it", "a", "story", "of", "and"], size=4)
-                out.writerow([f"{' '.join(filler)} {draw.choice(words[told])} {name}{row}", label])
+                out.writerow([f"{' '.join(filler)} {draw.choice(words[hinted])} {name}{row}", label])
     (folder / "costs.csv").write_text("true,answer,cost\nneg,pos,9\n*,,0.4\n")
     done = senti("train", "train.csv", "--arch", "nb", "--no-baseline", "-o", "run", cwd=folder)
     assert done.code == 0, done.err

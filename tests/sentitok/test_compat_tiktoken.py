@@ -267,7 +267,7 @@ def test_a_million_times_a_letter(cache: Path) -> None:
 @example(b"low\n  \n\xe6")
 @example(b"\xe6" * 300 + b"lower")
 def test_bytes(data: bytes) -> None:
-    """Those that are not text go on with the piece before."""
+    """Bytes that are not text belong to the piece before."""
     assert OURS._encode_bytes(data) == THEIRS._encode_bytes(data)
 
 

@@ -287,7 +287,7 @@ BAD_LINES = [
     ('{"messages": [', 15, "Expecting value"),
     ("[1", 3, "delimiter"),
     ('{"messages": nope}', 14, "no JSON"),
-    ("7", 1, "7 is no chat"),
+    ("7", 1, "7 is not a chat"),
     ('  {"text": "a"}', 3, "'text'"),
     ('{"messages": [], "conversations": []}', 1, "both"),
     ('{"messages": []}', 14, "at least one message"),

@@ -154,7 +154,7 @@ def divide(train: Table, judge: Table | None, seen: Seen, data: AlignDataConfig,
         judge: rows of another file, or part, to judge on; `None`: some of the first ones.
         seen: what the runs behind the alignment were trained on.
         data: how many judge.
-        say: called with what is left out.
+        say: called with the openings left out.
 
     Raises:
         DataError: if nothing is left to judge or to train on, or rows to judge on were trained on.
@@ -240,7 +240,7 @@ def encode(
         data: how long an opening is.
         end: the token that documents begin after, if the base has one.
         most: tokens that an opening may have; `None`: any number.
-        say: called with what is left out.
+        say: called with the openings left out.
 
     Raises:
         DataError: if one is empty or too long.

@@ -458,7 +458,7 @@ def _quantiles(lengths: "NDArray[Any]") -> dict[str, float]:
 
 
 def label_grid(counts: dict[str, dict[str, int]], n_rows: dict[str, int]) -> Any:
-    """Lays out the label counts of several files side by side, with their share of the rows."""
+    """Lays out the label counts of several files in columns, with their share of the rows."""
     rows = []
     for label in dict.fromkeys(label for of_table in counts.values() for label in of_table):
         row = [label]

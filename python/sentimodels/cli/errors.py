@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 # Confused labels listed at most; of hundreds of labels nobody reads all.
 _PAIRS = 10
-# What is written of an error.
+# The fields of an error.
 _COLUMNS = ["row", "line", "id", "text", "label", "predicted", "p_label", "p_predicted", "cut"]
 
 

@@ -201,7 +201,7 @@ def _said_of_int8(found: dict[str, Any]) -> str:
 
 
 def _written(files: list[str]) -> list[tuple[str, str]]:
-    """Says what was written, each file with its size."""
+    """Lists the written files with their sizes."""
     return [
         ("" if place else "written", f"{name}, {bytes_text(Path(name).stat().st_size)}")
         for place, name in enumerate(files)

@@ -139,7 +139,7 @@ class Columns:
         return [*(name for name in every if name is not None), *columns, *kept]
 
     def label_columns(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Returns the columns of a file that hold one label each: those that were named, or are usual."""
+        """Returns the columns of a file that hold one label each: named ones, or those with usual names."""
         if self.sets is None:
             return ()
         usual = self.sets.usual_columns if self.label is None and self.sets.separator is None else ()

@@ -95,7 +95,7 @@ def normalization_rules() -> dict[str, Any]:
 
     Returns:
         `replaced`: ranges of code points, each with the text that replaces one, `None` if it is left out;
-        `stray`: a regular expression of what is left out then.
+        `stray`: a regular expression of the characters left out then.
     """
     typed = [(ord(char), ord(char), to) for to, chars in _KEYBOARD.items() for char in chars]
     left_out = [(first, last, None) for first, last in _INVISIBLE]

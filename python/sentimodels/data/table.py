@@ -277,7 +277,7 @@ def ordered(names: Iterable[str]) -> list[str]:
 
 
 def set_cell(names: Iterable[str]) -> str:
-    """Returns a set of labels as `Table.labels` has it: a list of JSON, in the order of labels."""
+    """Returns a set of labels as in `Table.labels`: a list of JSON, in the order of labels."""
     return json.dumps(ordered(names), ensure_ascii=False)
 
 

@@ -88,7 +88,7 @@ class Answers(ABC):
 
     @abstractmethod
     def fault(self, truth: NDArray[np.int64], n: int, n_labels: int) -> str | None:
-        """Returns what is wrong with the truth of `n` rows, if anything is."""
+        """Returns the fault in the truth of `n` rows, if there is one."""
 
     @abstractmethod
     def known(self, truth: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -96,7 +96,7 @@ class Answers(ABC):
 
     @abstractmethod
     def probabilities(self, logits: NDArray[Any], temperature: Temperature = 1.0) -> NDArray[np.float64]:
-        """Returns the probabilities that logits stand for."""
+        """Returns the probabilities of logits."""
 
     @abstractmethod
     def with_temperature(self, probs: NDArray[Any], temperature: Temperature) -> NDArray[np.float64]:
@@ -104,7 +104,7 @@ class Answers(ABC):
 
     @abstractmethod
     def log_odds(self, probs: NDArray[Any]) -> NDArray[np.float64]:
-        """Returns logits that stand for probabilities."""
+        """Returns the logits of probabilities."""
 
     @abstractmethod
     def fit_temperature(self, logits: NDArray[Any], truth: NDArray[np.int64]) -> Temperature:

@@ -63,7 +63,7 @@ class OneLabel(Answers):
     divides = True
 
     def fault(self, truth: NDArray[np.int64], n: int, n_labels: int) -> str | None:
-        """Returns what is wrong with the truth of `n` rows, if anything is."""
+        """Returns the fault in the truth of `n` rows, if there is one."""
         if truth.shape != (n,):
             return f"{n} texts, but {len(truth)} truth"
         if n and (truth.min() < -1 or truth.max() >= n_labels):
@@ -75,7 +75,7 @@ class OneLabel(Answers):
         return truth >= 0
 
     def probabilities(self, logits: NDArray[Any], temperature: Temperature = 1.0) -> NDArray[np.float64]:
-        """Returns the probabilities that logits stand for."""
+        """Returns the probabilities of logits."""
         return softmax(cooled(logits.astype(np.float64), temperature))
 
     def with_temperature(self, probs: NDArray[Any], temperature: Temperature) -> NDArray[np.float64]:
@@ -83,7 +83,7 @@ class OneLabel(Answers):
         return softmax(cooled(log_probs(probs), temperature))
 
     def log_odds(self, probs: NDArray[Any]) -> NDArray[np.float64]:
-        """Returns logits that stand for probabilities."""
+        """Returns the logits of probabilities."""
         return log_probs(probs)
 
     def fit_temperature(self, logits: NDArray[Any], truth: NDArray[np.int64]) -> Temperature:

@@ -42,7 +42,7 @@ class SeveralLabels(Answers):
     divides = False
 
     def fault(self, truth: NDArray[np.int64], n: int, n_labels: int) -> str | None:
-        """Returns what is wrong with the truth of `n` rows, if anything is."""
+        """Returns the fault in the truth of `n` rows, if there is one."""
         if truth.shape != (n, n_labels):
             return f"labels {truth.shape} for {n} texts and {n_labels} labels"
         if truth.size and (truth.min() < -1 or truth.max() > 1):
@@ -55,7 +55,7 @@ class SeveralLabels(Answers):
         return known
 
     def probabilities(self, logits: NDArray[Any], temperature: Temperature = 1.0) -> NDArray[np.float64]:
-        """Returns the probabilities that logits stand for."""
+        """Returns the probabilities of logits."""
         return _sigmoid(cooled(logits.astype(np.float64), temperature))
 
     def with_temperature(self, probs: NDArray[Any], temperature: Temperature) -> NDArray[np.float64]:
@@ -63,7 +63,7 @@ class SeveralLabels(Answers):
         return self.probabilities(self.log_odds(probs), temperature)
 
     def log_odds(self, probs: NDArray[Any]) -> NDArray[np.float64]:
-        """Returns logits that stand for probabilities."""
+        """Returns the logits of probabilities."""
         inside = np.clip(np.asarray(probs, dtype=np.float64), TINY, 1 - TINY)
         odds: NDArray[np.float64] = np.log(inside) - np.log1p(-inside)
         return odds
@@ -250,7 +250,7 @@ class SeveralLabels(Answers):
 
 
 SEVERAL_LABELS = SeveralLabels()
-# Sums beside those of labels and bins: rows, whole sets, F1, log loss, Brier.
+# Further sums: rows, whole sets, F1, log loss, Brier.
 _ALONE = 5
 
 
@@ -283,7 +283,7 @@ class _Sums:
 
 
 def _sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    # One exponential of what is not above 0 does not overflow.
+    # The exponential of a number of at most 0 does not overflow.
     small = np.exp(-np.abs(logits))
     result: NDArray[np.float64] = np.where(logits >= 0, 1.0, small) / (1 + small)
     return result

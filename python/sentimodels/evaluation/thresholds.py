@@ -120,7 +120,7 @@ class Thresholds:
         return cls(str(value["rule"]), labels, least, costs, value["chosen_on"])
 
     def save(self, folder: Path) -> None:
-        """Writes the file of a run or ensemble. It is no part of the manifest: weights stay as they are."""
+        """Writes the file of a run or ensemble. It is not part of the manifest: weights stay as they are."""
         data = json.dumps(self.tree(), indent=2, ensure_ascii=False) + "\n"
         write_atomically(folder / FILE, data.encode())
 
@@ -167,7 +167,7 @@ def decided(predictor: Any, probs: NDArray[Any]) -> list[Any]:
 
 
 def read_costs(path: Path, labels: Labels) -> tuple[tuple[float, ...], ...]:
-    """Reads what mistakes cost, as `Thresholds.costs` has it.
+    """Reads the costs of mistakes, as in `Thresholds.costs`.
 
     With one label a text, lines are `true,answer,cost`. `*` is every label, a blank answer no answer; a
     wrong answer that no line names costs 1, a right one 0. With several labels, lines are

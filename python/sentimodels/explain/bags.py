@@ -98,7 +98,7 @@ def _inside(begin: int, size: int, n_words: int) -> tuple[int, int]:
 
 def _of_hashes(encoder: HashedNgrams, pieces: list[str]) -> Iterator[Occurrence]:
     ids, _ = encoder._located(pieces)
-    # Each piece is replaced by its number, so that what is found says where.
+    # Each piece is replaced by its number, so that the result says where.
     here, n_words = np.arange(len(ids)), len(pieces) - 2
     for place in np.flatnonzero(ids > 0).tolist():
         yield Occurrence(int(ids[place]), pieces[place], place - 1, place)

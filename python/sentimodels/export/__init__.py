@@ -24,7 +24,7 @@ class Exporter:
         name: of its function there.
         option: of `senti export`.
         tolerance: by how much a probability may differ from that of the run.
-        reads: what reads a folder, to be shown; `{folder}` stands for its name.
+        reads: a line that reads a folder, to be shown; `{folder}` is replaced by its name.
     """
 
     file: str

@@ -47,11 +47,11 @@ def compare(
     texts: Sequence[str],
     tolerance: float,
 ) -> dict[str, Any]:
-    """Compares the answers of a run with those of what was exported, to some texts and to an empty one.
+    """Compares the answers of a run with those of the export, to some texts and to an empty one.
 
     Args:
         classifier: the run.
-        answer: returns the probabilities of texts by what was exported.
+        answer: returns the probabilities of texts by the export.
         texts: the texts.
         tolerance: by how much a probability may differ.
 

@@ -1,7 +1,7 @@
 """`beam_search`: the most probable texts that a writer can write, of all rows at once.
 
 K texts of each row are live. At a step each is followed by every token; of all these the K best that
-have not ended continue, and those of the K best that have ended are kept. A text's score is its
+have not ended continue, and the ended ones of the K best are kept. A text's score is its
 log-probability over a norm of its length L, the end marker counted:
 
     wu      ((5 + L) / 6) ** alpha      Wu et al. 2016, eq. 14

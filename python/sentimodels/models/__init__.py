@@ -50,7 +50,7 @@ class Fits(Protocol):
             encoded: the texts.
             labels: `(n,)` their classes, or `(n, n_classes)` of 0 and 1 where a text may have several labels
                 or none, and each label is learned against the rest.
-            seed: of what is drawn.
+            seed: of random numbers.
         """
 
 

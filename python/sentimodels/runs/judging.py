@@ -347,7 +347,7 @@ class CrossFit:
         return sorted(set(self.labels.tolist()) - in_both)
 
     def load(self) -> None:
-        """Continues from what was kept. An evaluation that is made again changes nothing.
+        """Continues from the kept state. An evaluation that is made again changes nothing.
 
         Raises:
             CheckpointError: if the file is damaged.

@@ -33,7 +33,7 @@ __all__ = [
     "without_folder",
 ]
 
-# What is said of a head that no weights of the folder fit.
+# The note on a head that no weights of the folder fit.
 FRESH_HEAD = "the head starts fresh"
 # Models that number their places from the id of padding on, which takes the first ones: that id, where
 # config.json does not say it.

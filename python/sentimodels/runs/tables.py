@@ -138,7 +138,7 @@ class Tables:
         return LabelSets.of_sets(values, JSON if table.label_columns else table.label_form)
 
     def _warn_of_labels(self, others: Mapping[str, Table]) -> None:
-        """Notes labels that a part which judges has not, so that it says nothing of them."""
+        """Notes labels without a row in a part that judges, whose scores say nothing of them."""
         for name, table in others.items():
             if table.labels is None:
                 continue
@@ -307,7 +307,7 @@ class Tables:
         self.notes.append(f"{dropped:,} training {are.format(name)} left out")
 
     def _drop_suspects(self, path: str) -> None:
-        """Leaves out suspects of the training file, but for those that are test rows."""
+        """Leaves out suspects of the training file, except test rows."""
         from .drop_suspects import read_suspects, without
 
         suspects, n = read_suspects(path), len(self.train)

@@ -111,7 +111,7 @@ def _leave_out_judges(tables: Tables, teacher: Path, records: Sequence[TrainingR
 
 
 def _of_teacher(name: str, table: Table, records: Sequence[TrainingRecord]) -> list[str]:
-    """Returns the warnings about texts that the teacher was trained on, among those that judge.
+    """Returns the warnings about texts that the teacher was trained on, among the rows that judge.
 
     Raises:
         DataError: if they are the very rows.

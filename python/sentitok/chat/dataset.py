@@ -149,7 +149,7 @@ def encode_chats(
 
     Raises:
         FileExistsError: if `out_dir` holds another data set.
-        FormatError: for a line that is no chat, with its line and column.
+        FormatError: for a line that is not a chat, with its line and column.
         EncodeError: for a template that cannot be run, refuses a chat, or cannot tell what the assistant
             wrote; and for a chat that is longer than a row. The line or the number of the chat is named.
         ValueError: for options that do not act together.
@@ -180,7 +180,7 @@ def encode_chats(
 
 @dataclass(frozen=True)
 class _Options:
-    """The options that decide what is written, checked."""
+    """The options that decide the output, checked."""
 
     tokenizer: Tokenizer
     templates: dict[str, str]
@@ -262,7 +262,7 @@ def _pad_id(tokenizer: Tokenizer, pad: str | None) -> int:
         )
     id = tokenizer.token_to_id(token)
     if id is None:
-        raise ValueError(f"pad={shown(token)} is no token of this tokenizer; name one of its tokens")
+        raise ValueError(f"pad={shown(token)} is not a token of this tokenizer; name one of its tokens")
     return id
 
 
@@ -293,7 +293,7 @@ def _there(
         out: the directory.
         settings: what its manifest must say.
         tokenizer: what its ids must be of.
-        is_known: whether the chats can be told from others: files are, by name and size.
+        is_known: whether the chats can be recognised: files are, by name and size.
 
     Raises:
         FileExistsError: if it holds another data set, or perhaps another.
@@ -448,7 +448,7 @@ def _record(chunk: _Chunk, place: int, chat: Any) -> ChatRecord:
 
 
 def _pieces(encoded: Iterator[_Encoded], given: _Options, taken: _Taken) -> Iterator[Piece]:
-    """The chats as they are packed, by the rule for those that are too long."""
+    """The chats as they are packed, by the rule for chats that are too long."""
     for ids, mask, lengths, kinds, where in encoded:
         taken.kinds += kinds
         start = 0
@@ -467,7 +467,7 @@ def _pieces(encoded: Iterator[_Encoded], given: _Options, taken: _Taken) -> Iter
 
 
 def _kept(piece: Piece, given: _Options, where: _Chunk, place: int) -> Piece | None:
-    """What is kept of a chat; `None` if it is left out."""
+    """The kept part of a chat; `None` if it is left out."""
     n_ids = len(piece.ids)
     if given.pack is None or given.cut or n_ids <= given.pack:
         return piece
@@ -480,7 +480,7 @@ def _kept(piece: Piece, given: _Options, where: _Chunk, place: int) -> Piece | N
         return None
     part = slice(-given.pack, None) if given.truncate == "left" else slice(given.pack)
     kept = Piece(piece.ids[part], None if piece.mask is None else piece.mask[part])
-    # Nothing is learnt of a part that the assistant wrote nothing of.
+    # A part without ids of the assistant trains nothing.
     return kept if kept.mask is None or kept.mask.any() else None
 
 
@@ -533,8 +533,8 @@ class _ShardWriter:
         self.tokens = 0
 
     def _opened(self, name: str) -> tuple[Any, Any]:
-        beside = self._stack.enter_context(writing(self._out / name))
-        return self._stack.enter_context(open(beside, "wb")), hashlib.sha256()
+        temporary = self._stack.enter_context(writing(self._out / name))
+        return self._stack.enter_context(open(temporary, "wb")), hashlib.sha256()
 
     def push(self, row: list[Piece]) -> None:
         """Appends a row."""

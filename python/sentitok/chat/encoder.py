@@ -76,7 +76,7 @@ class ChatEncoder:
             tools: JSON schemas of functions.
             documents: objects with `title` and `text`.
             add_generation_prompt: whether what begins an answer is written at the end.
-            continue_final_message: whether the last message is left open, for the model to go on.
+            continue_final_message: whether the last message is left open, for the model to continue.
             variables: what else the template may use.
             segmented: whether the chat is to be encoded.
 

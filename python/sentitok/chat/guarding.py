@@ -17,7 +17,7 @@ from .._sentitok import Special
 
 __all__ = ["Guard", "free_marks", "texts_of"]
 
-# Noncharacters; those that are nowhere in a chat are its marks.
+# Noncharacters; the ones absent from a chat are its marks.
 _MARKS = tuple(chr(code) for code in range(0xFDD2, 0xFDF0))
 # Of a message: what a template compares rather than writes.
 _NAMES = frozenset({"role", "type"})
@@ -70,7 +70,7 @@ class Guard:
         return value
 
     def pieces(self, text: str) -> list[str]:
-        """Returns the special tokens that a text spells and what is between them; none is empty."""
+        """Returns the special tokens that a text spells and the text between them; none is empty."""
         pieces = []
         place = 0
         for match in self._whole.finditer(text):
@@ -83,7 +83,7 @@ class Guard:
         return self._whole.fullmatch(piece) is not None
 
     def segments(self, text: str, mark: str) -> list[str | Special]:
-        """Returns the special tokens of a text and what is between them, without marks."""
+        """Returns the special tokens of a text and the text between them, without marks."""
         parts = (
             Special(piece) if self.is_special(piece) else piece.replace(mark, "")
             for piece in self.pieces(text)

@@ -139,7 +139,7 @@ def _of_blocks(template: str, given: dict[str, Any], text: str, render: Render) 
     if "".join(parts[::2]) != text:
         raise EncodeError(
             f"the chat template {shown(template)} changes what its generation blocks have written, so that "
-            "their place cannot be told; filter the text inside of them"
+            "their place is unknown; filter the text inside of them"
         )
     places: list[tuple[int, int]] = []
     opened: list[int] = []
@@ -196,7 +196,7 @@ class _Finder:
         return places
 
     def _mark(self) -> None:
-        """Renders the chat with marks; in fewer places where they change what is written."""
+        """Renders the chat with marks; in fewer places where they change the text."""
         for self.in_empty, self.in_names in ((True, True), (False, True), (False, False)):
             self.edges = []
             self.marked = [
@@ -296,7 +296,7 @@ class _Finder:
         return ""
 
     def _common(self, first: str, second: str) -> str:
-        """What two texts begin with: the whole of one, or whole special tokens and what is between them."""
+        """What two texts begin with: the whole of one, or whole special tokens and the text between them."""
         if first.startswith(second):
             return second
         if second.startswith(first):

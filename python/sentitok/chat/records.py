@@ -44,10 +44,10 @@ class ChatRecord(NamedTuple):
 
 
 class RecordError(ValueError):
-    """An object that is no chat.
+    """An object that is not a chat.
 
     Attributes:
-        path: the keys that lead to what is wrong.
+        path: the keys that lead to the fault.
     """
 
     def __init__(self, reason: str, *path: str | int) -> None:
@@ -63,7 +63,7 @@ def chat_of_line(line: str, at: str) -> ChatRecord:
         at: where it is, as in `chats.jsonl, line 3`.
 
     Raises:
-        FormatError: for a line that is no JSON, or no chat, with line and column.
+        FormatError: for a line that is not JSON, or not a chat, with line and column.
     """
     line = line.rstrip()
     try:
@@ -88,7 +88,7 @@ def chat_of(value: Any) -> ChatRecord:
     if isinstance(value, list):
         value = {"messages": value}
     if not isinstance(value, Mapping):
-        raise RecordError(f"{shown(value)} is no chat; a chat is an object with messages or conversations")
+        raise RecordError(f"{shown(value)} is not a chat; a chat is an object with messages or conversations")
     kinds = [kind for kind in KINDS if value.get(kind) is not None]
     if len(kinds) != 1:
         keys = ", ".join(map(shown, list(value)[:10])) or "none"
@@ -150,7 +150,7 @@ def _list(value: Mapping[str, Any], name: str) -> list[Any] | None:
         try:
             found = json.loads(found) if found.strip() else None
         except (ValueError, RecursionError):
-            raise RecordError(f"{name} is a text that is no JSON: {shown(found)}", name) from None
+            raise RecordError(f"{name} is a text that is not JSON: {shown(found)}", name) from None
     if found is None:
         return None
     if not isinstance(found, list) or not all(isinstance(item, Mapping) for item in found):

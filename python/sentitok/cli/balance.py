@@ -34,7 +34,7 @@ _WITHOUT = (
     "superword_rule",
 )
 
-# Options of `train_parity_bpe` among those that say what is trained.
+# The training options that `train_parity_bpe` takes.
 _SHAPE = (
     "special_tokens",
     "normalizer",

@@ -36,7 +36,7 @@ _MEASURES = (
 # Names of tokenizers, and of files that a folder of a model has.
 _TOKENIZER_SUFFIXES = (".json", ".tiktoken", ".model", ".sentitok")
 _MODEL_FILES = ("tokenizer.json", "tokenizer.model", "vocab.txt")
-# What is looked at of a file behind a URL.
+# The beginning of a file behind a URL that is looked at.
 _START_BYTES = 1 << 20
 
 

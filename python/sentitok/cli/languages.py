@@ -1,4 +1,4 @@
-"""Files by language: `LANGUAGE=FILE`, and what is printed of languages."""
+"""Files by language: `LANGUAGE=FILE`, and the tables of languages."""
 
 import re
 from pathlib import Path

@@ -205,7 +205,7 @@ def note_changed_sources(output: Output, src: list[str], out: Path) -> None:
     """
     if any(path == "-" or Path(path).is_fifo() for path in src):
         raise UsageError(
-            f"{out} is complete, and whether it was made of the same pipe cannot be told; "
+            f"{out} is complete, and whether it was made of the same pipe is unknown; "
             "give another -o, or --force"
         )
     written = (out / "manifest.json").stat().st_mtime

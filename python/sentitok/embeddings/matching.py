@@ -1,6 +1,6 @@
 """`Meanings` and `match`: which tokens of two tokenizers mean the same text, and the pieces of the others.
 
-Tokens are compared by the bytes of text that they stand for, whatever spells them: `Ġfilm`, `▁film` and
+Tokens are compared by the bytes of their text, however they are spelled: `Ġfilm`, `▁film` and
 `film` of a WordPiece are a space and `film`; `##s` and `s` are `s`; `<0x0A>` and `Ċ` are a line feed. Special
 tokens are compared by their content, or else by what they are for (`eos_token`).
 """
@@ -33,7 +33,7 @@ class Meanings:
         specials: the ids of special tokens by content.
         by_text: ids by text; tokens before bytes (`<0x41>`), then by id.
         byte_tokens: ids of tokens that are one byte in a vocabulary of characters.
-        unknown: the id that stands for unknown text, or `None`.
+        unknown: the id of unknown text, or `None`.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -79,7 +79,7 @@ class Meanings:
     def pieces(self, texts: Sequence[bytes]) -> list[list[int]]:
         """Returns the ids that the tokenizer makes of each text where it is in the middle of others.
 
-        Bytes that are no characters are those of their own tokens. What has no token has no pieces.
+        Bytes that are not characters have tokens of their own. What has no token has no pieces.
         """
         runs = [list(_runs(text)) for text in texts]
         wanted = list(dict.fromkeys(part for parts in runs for part in parts if isinstance(part, str)))
@@ -111,7 +111,7 @@ class Meanings:
         return [found[at] for at in range(len(texts))]
 
     def _of_changed(self, text: str, ids: list[int]) -> list[int]:
-        """Returns the pieces of a text alone that say something of it: no space before it that it has not."""
+        """Returns the pieces of a text alone, without a space that the tokenizer puts before it."""
         known = [id for id in ids if id != self.unknown and id in self.texts]
         if not text[:1].isspace():
             known = list(dropwhile(lambda one: self.texts[one].isspace(), known))
@@ -127,7 +127,7 @@ class Meanings:
 
 
 def _runs(text: bytes) -> Iterator[str | int]:
-    """Yields the characters of bytes together, and each byte that is no part of one."""
+    """Yields the characters of bytes together, and each byte that is not part of one."""
     whole: list[str] = []
     for char in text.decode("utf-8", "surrogateescape"):
         if not 0xDC80 <= ord(char) <= 0xDCFF:

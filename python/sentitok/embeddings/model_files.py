@@ -90,7 +90,7 @@ class Model:
         path: a file of safetensors, or a folder.
 
     Attributes:
-        path: what was given.
+        path: the path as given.
         folder: the folder; `None` of a file.
         files: the files of safetensors.
         index: what the index of parts holds; empty without parts.

@@ -131,7 +131,7 @@ def transplant(
 ) -> Transplant:
     """Writes a model with the rows that another tokenizer needs.
 
-    Rows of tokens that both tokenizers have are copied; tokens are compared by the text they stand for,
+    Rows of tokens that both tokenizers have are copied; tokens are compared by their text,
     special tokens by their content or what they are for. Rows of other tokens are made by `method`. Every
     table gets as many rows as the new tokenizer has ids; all other tensors stay.
 
@@ -153,7 +153,7 @@ def transplant(
         progress: called with the stage `transplant`, and bytes written and in all.
 
     Returns:
-        What was copied, composed and filled.
+        The copied, composed and filled rows.
 
     Raises:
         FormatError: if the model is damaged or not safetensors, is of another tokenizer, or it is not clear
@@ -179,14 +179,14 @@ def transplant(
             f"{tables[0].tensor.name} had {padded:,} rows more than there are ids, and has none now; "
             "pad_to_multiple (--pad-to-multiple) adds such rows"
         )
-    with writing_folder(folder) as beside:
-        after.save_pretrained(beside)
-        fingerprint = Tokenizer.from_file(beside / "tokenizer.json").fingerprint
-        _write_weights(there, tables, rows, beside, {before.fingerprint: fingerprint}, progress)
+    with writing_folder(folder) as temporary:
+        after.save_pretrained(temporary)
+        fingerprint = Tokenizer.from_file(temporary / "tokenizer.json").fingerprint
+        _write_weights(there, tables, rows, temporary, {before.fingerprint: fingerprint}, progress)
         if there.folder is not None:
-            notes += _write_settings(there, found, tables, n_rows, beside)
-            notes += _copy_others(there, beside)
-        names = sorted(file.name for file in beside.iterdir())
+            notes += _write_settings(there, found, tables, n_rows, temporary)
+            notes += _copy_others(there, temporary)
+        names = sorted(file.name for file in temporary.iterdir())
     kinds = np.bincount(rows.kinds, minlength=UNUSED + 1).tolist()
     lengths = np.diff(rows.starts)[rows.kinds == COMPOSED]
     return Transplant(
@@ -241,7 +241,7 @@ def _renamed(found: Match) -> dict[str, str]:
 
 
 def _check_out(folder: Path, model: Model, *, replace: bool) -> None:
-    """Refuses a folder that holds files, or weights that would be left beside the new ones.
+    """Refuses a folder that holds files, or weights that would be left next to the new ones.
 
     Raises:
         FileExistsError: naming a file.
@@ -260,7 +260,7 @@ def _check_out(folder: Path, model: Model, *, replace: bool) -> None:
     others = [name for name in there if fnmatch(name, "*.safetensors*") and name not in written]
     if others:
         raise FileExistsError(
-            f"{folder / others[0]} would be left beside the new weights; remove it, or name another folder"
+            f"{folder / others[0]} would be left next to the new weights; remove it, or name another folder"
         )
 
 
@@ -296,7 +296,7 @@ def _write_weights(
     model: Model,
     tables: Sequence[Table],
     rows: Plan,
-    beside: Path,
+    temporary: Path,
     fingerprints: Mapping[str, str],
     progress: Progress | None,
 ) -> None:
@@ -327,7 +327,7 @@ def _write_weights(
                     (tensor.name, tensor.dtype, table.shape(n_rows), partial(_blocks, table, rows))
                 )
         metadata = {name: _replaced(text, fingerprints) for name, text in file.metadata.items()}
-        write_tensors(beside / file.path.name, entries, metadata, wrote)
+        write_tensors(temporary / file.path.name, entries, metadata, wrote)
     if model.index:
         about = {**model.index.get("metadata", {}), "total_size": total}
         if "total_parameters" in about:
@@ -335,7 +335,7 @@ def _write_weights(
                 (n_rows - table.n_rows) * (table.tensor.n_bytes // _width(table.tensor) // table.n_rows)
                 for table in tables
             )
-        (beside / INDEX).write_bytes(json_bytes({**model.index, "metadata": about}))
+        (temporary / INDEX).write_bytes(json_bytes({**model.index, "metadata": about}))
 
 
 def _replaced(text: str, names: Mapping[str, str]) -> str:
@@ -363,7 +363,7 @@ def _blocks(table: Table, rows: Plan) -> Iterator[bytes]:
 
 
 def _write_settings(
-    model: Model, found: Match, tables: Sequence[Table], n_rows: int, beside: Path
+    model: Model, found: Match, tables: Sequence[Table], n_rows: int, temporary: Path
 ) -> list[str]:
     """Writes config.json and generation_config.json with the new sizes and ids; returns notes."""
     notes: list[str] = []
@@ -372,7 +372,7 @@ def _write_settings(
     for name, settings in ((CONFIG, model.config), (_GENERATION, object_of(model.folder / _GENERATION))):
         if settings:
             changed = _changed(settings, _Ids(found, name, notes), sizes, n_rows)
-            (beside / name).write_bytes(json_bytes(changed))
+            (temporary / name).write_bytes(json_bytes(changed))
             if name == CONFIG and changed.get("vocab_size", n_rows) != n_rows:
                 notes.append(
                     f"{name}: vocab_size {changed['vocab_size']} is not a size of the old tables; check it"
@@ -425,10 +425,10 @@ def _changed(settings: dict[str, Any], ids: _Ids, sizes: set[int], n_rows: int) 
     return changed
 
 
-def _copy_others(model: Model, beside: Path) -> list[str]:
+def _copy_others(model: Model, temporary: Path) -> list[str]:
     """Copies the files of a folder that do not depend on the tokenizer; returns notes on those left out."""
     assert model.folder is not None
-    written = {file.name for file in beside.iterdir()}
+    written = {file.name for file in temporary.iterdir()}
     left_out = []
     for file in sorted(model.folder.iterdir()):
         if file.name in written or file.name.startswith("."):
@@ -440,7 +440,7 @@ def _copy_others(model: Model, beside: Path) -> list[str]:
             if file.name != _HASHES:
                 left_out.append(file.name + "/" * file.is_dir())
             continue
-        shutil.copyfile(file, beside / file.name)
+        shutil.copyfile(file, temporary / file.name)
     if not left_out:
         return []
     return [f"not copied, as they may belong to the old tokenizer: {', '.join(left_out)}"]

@@ -293,7 +293,7 @@ class Input:
         self._looked = time.monotonic()
         self._most_ahead = (BLOCKS_AHEAD if self.has_ranges else 1) if read_ahead else 0
         self._n_ahead = 0
-        # Where reading goes on if nobody seeks.
+        # Where reading continues unless the caller seeks.
         self._next = 0
         # Blocks that are fetched, by their start: how many bytes were asked for, and the bytes.
         self._ahead: dict[int, tuple[int, Future[bytes]]] = {}

@@ -1,12 +1,12 @@
 //! `Superwords`: encodes pieces of several words word by word, where superwords come last in the
 //! list of merges.
 //!
-//! Merges before the first whose token holds a space behind a letter, digit or punctuation character of
-//! ASCII make words; the rest join them. A piece is encoded with the merges of words, which cuts it into short runs that repeat
+//! Merges before the first whose token has several words ([`has_several_words`]) make words; the rest
+//! join them. A piece is encoded with the merges of words, which cuts it into short runs that repeat
 //! and are cached; then its tokens are joined.
 //!
 //! Proof. The lowest rank merges first, so no other merge is made while one of words can be. A token
-//! of the other merges is no part of a merge of words ([`Superwords::new`] checks it), so no merge of
+//! of the other merges is not part of a merge of words ([`Superwords::new`] checks it), so no merge of
 //! words can be made after the first other one. So the tokens of words come first, then the other
 //! merges. Each of these joins a token that ends in some token of words with one that begins with
 //! another. A token has one merge, so both are always the same, and are kept in a set: between two
@@ -19,6 +19,11 @@ use crate::error::Result;
 use crate::models::bpe::Symbols;
 use crate::text::Piece;
 use crate::vocab::{TokenId, Vocab};
+
+/// Whether a token holds a space behind a letter, digit or punctuation character of ASCII.
+pub(crate) fn has_several_words(token: &[u8]) -> bool {
+    token.windows(2).any(|pair| pair[0].is_ascii_graphic() && pair[1] == b' ')
+}
 
 /// A model of words, and the merges that join them.
 #[derive(Clone)]
@@ -74,10 +79,8 @@ impl Superwords {
         options: &BpeOptions,
     ) -> Result<Option<Box<Self>>> {
         let id_of = |&(left, right): &(TokenId, TokenId)| pairs.get(left, right).id;
-        let is_superword = |merge: &(TokenId, TokenId)| {
-            let bytes = vocab.bytes(id_of(merge)).unwrap_or_default();
-            bytes.windows(2).any(|pair| pair[0].is_ascii_graphic() && pair[1] == b' ')
-        };
+        let is_superword =
+            |merge: &(TokenId, TokenId)| vocab.bytes(id_of(merge)).is_some_and(has_several_words);
         let Some(first) = merges.iter().position(is_superword) else { return Ok(None) };
         let (words, others) = merges.split_at(first);
         let n_ids = vocab.id_limit();

@@ -108,8 +108,8 @@ impl Bounds {
             return false;
         };
         let is_word = |c: Option<char>| c.is_some_and(|c| flags(c) & flag::WORD != 0);
-        let beside = [text[..at].chars().next_back(), text[at..].chars().next()];
-        !(self.inner.contains(before, after) || self.single_words && beside.into_iter().any(is_word))
+        let neighbours = [text[..at].chars().next_back(), text[at..].chars().next()];
+        !(self.inner.contains(before, after) || self.single_words && neighbours.into_iter().any(is_word))
     }
 
     /// Whether a token that takes white space before it along may begin at a place.

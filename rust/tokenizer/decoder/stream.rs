@@ -34,7 +34,7 @@ impl StreamDecoder {
         Ok(self.certain())
     }
 
-    /// Takes the text that no later id changes out of what is held.
+    /// Takes the text that no later id changes.
     fn certain(&mut self) -> String {
         let certain = self.held.len() - incomplete_tail(&self.held);
         let text = String::from_utf8_lossy(&self.held[..certain]).into_owned();

@@ -116,7 +116,7 @@ impl FirstSymbols {
                 }
             }
             if !more.is_empty() {
-                // A symbol has no id where no piece has it with this prefix or suffix.
+                // A symbol has no id where it never occurs with this prefix or suffix.
                 for (&code, ids) in &mut symbols.ids {
                     for (place, id) in ids.iter_mut().enumerate() {
                         *id = tokens.find(&symbol_text(place, &unit.bytes(code)));

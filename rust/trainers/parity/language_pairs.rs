@@ -29,7 +29,7 @@ const SKETCH_BITS: u32 = 22;
 /// A pair that is frequent in some language.
 #[derive(Default)]
 struct StoredPair {
-    /// The count in each language that has it, in their order.
+    /// The count in each language where it occurs, in order.
     counts: Vec<(u32, u64)>,
     positions: Positions,
 }

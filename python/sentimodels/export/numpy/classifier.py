@@ -12,6 +12,7 @@ import json
 import re
 import sys
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -71,7 +72,7 @@ class Classifier:
         return probs
 
     def _prepared(self, text: str) -> str:
-        """Leaves out what is not seen, composes accents, and lowercases, as the run does."""
+        """Leaves out invisible characters, composes accents, and lowercases, as the run does."""
         if self.about["normalize"]:
             text = unicodedata.normalize("NFC", self._stray.sub("", text.translate(self._replaced)))
             if "\u0130" in text or "i\u0307" in text:  # the dotted capital I of Turkish is an I
@@ -112,7 +113,7 @@ def char_ngrams(word: str, low: int, high: int) -> list[str]:
     return [marked[i : i + size] for size in sizes for i in range(len(marked) - size + 1)]
 
 
-class Bag:
+class Bag(ABC):
     """Scores of texts as bags of n-grams: of each n-gram a value times a row of weights."""
 
     def __init__(self, folder: Path, about: dict[str, Any], tensors: dict[str, Array]) -> None:
@@ -131,9 +132,9 @@ class Bag:
             return self.own.findall(text)
         return [word for word in self.rule.pieces(text) if not word.isspace()]
 
+    @abstractmethod
     def features(self, texts: list[str]) -> tuple[Array, Array]:
         """Returns the n-grams of all texts: the text each is of, and its id."""
-        raise NotImplementedError
 
     def scores(self, texts: list[str]) -> Array:
         """Returns the scores (texts, labels)."""

@@ -92,7 +92,7 @@ def refuse(config: RunConfig) -> None:
     """Refuses a run that the reader has no model for.
 
     Raises:
-        ConfigError: naming the architecture, and those that are exported.
+        ConfigError: naming the architecture, and the ones that can be exported.
     """
     if not architecture(config.arch).in_numpy:
         known = ", ".join(name for name, row in ARCHITECTURES.items() if row.in_numpy)

@@ -187,7 +187,7 @@ def answers_of(folder: Path) -> Callable[[list[str]], NDArray[np.float32]]:
     return answer
 
 
-# Passes over the texts, in turns, of which the fastest counts.
+# Alternating passes over the texts, of which the fastest counts.
 _PASSES = 3
 
 

@@ -3,7 +3,7 @@
 A copy: embeddings with their character n-grams added up once for all known tokens, recurrent cells as ONNX's
 own operators, and what asks a tensor for its `len`, which an exporter takes for a constant, in other words.
 Bags read each distinct id once, with how often it occurs; windows of long texts are averaged in the graph.
-What is refused is named in `not_in_onnx` of `models.ARCHITECTURES`.
+Parts that are refused are named in `not_in_onnx` of `models.ARCHITECTURES`.
 """
 
 import copy

@@ -67,7 +67,7 @@ def import_classifier(folder: Path, out: Path) -> tuple[Loaded, list[str]]:
         out: the run directory, which must hold no run yet.
 
     Returns:
-        The run, and what is to be known of it, one sentence each.
+        The run, and notes on it, one sentence each.
 
     Raises:
         CheckpointError: if a file or a tensor is missing or damaged, or only pickles are there.
@@ -104,7 +104,7 @@ def import_classifier(folder: Path, out: Path) -> tuple[Loaded, list[str]]:
 
 
 def _labels_of(given: Mapping[str, Any], folder: Path) -> tuple[Labels, list[str]]:
-    """Returns the labels of a classifier, and what is to be known of them.
+    """Returns the labels of a classifier, and notes on them.
 
     Raises:
         CheckpointError: if the names are damaged.
@@ -297,7 +297,7 @@ def _has_one_score(module: nn.Module) -> bool:
 
 
 def _tokenizer_config(classifier: Classifier, model: Any) -> dict[str, Any]:
-    """Returns what transformers has to know of the tokenizer beside its file."""
+    """Returns the settings of the tokenizer that transformers needs besides its file."""
     pad = model.config.pad_token_id
     tokenizer = classifier.tokenizer
     assert isinstance(tokenizer, Tokenizer)

@@ -160,7 +160,7 @@ def _words(trainer: WordLevelTrainer, words: dict[str, int]) -> Json:
 
 
 def model_of(tokenizer: _sentitok.Tokenizer) -> Json:
-    """Returns the model as tokenizer.json has it."""
+    """Returns the model as in tokenizer.json."""
     model: Json = json.loads(as_tokenizer_json(tokenizer))["model"]
     return model
 
