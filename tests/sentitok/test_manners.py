@@ -259,7 +259,7 @@ COMPLETIONS = [
     ("sentitok", "sentitok tr", ["train-bpe", "train-wordpiece", "train-unigram", "transplant"]),
     ("sentitok", "sentitok show --to", ["--tokenizer"]),
     ("senti", "senti tr", ["train", "translate"]),
-    ("senti", "senti data s", ["stats", "split", "sst"]),
+    ("senti", "senti data s", ["stats", "split", "sst", "suspects"]),
     ("senti", "senti train --pre", ["--preset", "--precision"]),
     ("senti", "senti train --arch g", ["gru", "gpt"]),
     ("senti", "senti pretrain --preset xx", ["xx-large"]),

@@ -13,8 +13,8 @@ than the tolerance, or a label differs, there is no folder.
 
 import re
 from collections.abc import Callable, Sequence
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import torch
@@ -193,10 +193,7 @@ def _reader(scorer: str) -> str:
 
 def answers_of(folder: Path) -> Callable[[list[str]], Any]:
     """Returns the answers of a folder, by its own reader."""
-    spec = spec_from_file_location("senti_exported_classifier", folder / READER)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    answer: Callable[[list[str]], Any] = module.Classifier(folder).predict_proba
+    # Not imported: that would leave a `__pycache__` among the files that are handed out.
+    reader = run_path(str(folder / READER))
+    answer: Callable[[list[str]], Any] = reader["Classifier"](folder).predict_proba
     return answer
