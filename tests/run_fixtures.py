@@ -74,11 +74,13 @@ def parts(sentences: Table) -> dict[str, Table]:
 
 @pytest.fixture(scope="session")
 def made(parts: dict[str, Table], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the examples of `--help` name: files and two runs."""
+    """A folder with what the examples of `--help` name: files, two runs and two groups of folds."""
     import fake_run
     from sentimodels.data import Table, read_table
     from sentimodels.data.writers import write_table
     from sentimodels.evaluation.predictions import predict
+    from sentimodels.runs.families import resolve
+    from sentimodels.runs.group import train_folds
 
     path = tmp_path_factory.mktemp("made")
     for name, table in parts.items():
@@ -96,6 +98,9 @@ def made(parts: dict[str, Table], tmp_path_factory: pytest.TempPathFactory) -> P
         # As `senti evaluate` writes it in this folder.
         found = predict(run, replace(valid, source=Path("valid.csv")), temperature=run.temperature)
         found.save(path / f"{name}.npz")
+    for arch in ("nb", "tfidf"):
+        tree = {"arch": arch, "data": {"train": str(path / "reviews.csv"), "folds": 2}}
+        train_folds(resolve(tree), path / "runs" / f"{arch}-folds")
     return path
 
 

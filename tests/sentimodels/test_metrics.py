@@ -29,7 +29,6 @@ from sentimodels.evaluation.metrics import (
     is_ordinal,
     majority,
     mcnemar,
-    paired,
     per_class,
     scores,
     worst,
@@ -223,31 +222,6 @@ def test_an_interval_covers_the_truth_about_nineteen_times_in_twenty() -> None:
         low, high = intervals(p, n_replicates=200)["accuracy"]
         covered += low <= 0.7 <= high
     assert 180 <= covered <= 199
-
-
-def test_a_better_model_is_told_from_an_equal_one() -> None:
-    base = random_predictions(1, 2000, 3)
-    rng = np.random.default_rng(1)
-    better = base.probs.copy()
-    fixed = rng.random(len(base)) < 0.1
-    better[fixed] = np.eye(3)[base.truth[fixed]]
-    found = paired(base, predictions_of(better, base.truth))
-    assert found["accuracy"]["difference"] > 0
-    assert found["accuracy"]["interval"][0] > 0
-    assert found["accuracy"]["p"] < 0.01
-    assert found["mcnemar"]["p"] < 0.01
-    same = paired(base, base)
-    assert same["accuracy"] == {"difference": 0.0, "interval": [0.0, 0.0], "p": 1.0}
-    assert same["mcnemar"] == {"only_a_right": 0, "only_b_right": 0, "p": 1.0}
-
-
-def test_other_rows_are_not_compared() -> None:
-    a, b = random_predictions(1, 20, 3), random_predictions(2, 20, 3)
-    for other, message in ((b, "row .* differs"), (b.take(range(5)), "20 rows and 5 rows")):
-        with pytest.raises(DataError, match=message):
-            paired(a, other)
-    with pytest.raises(DataError, match="labels differ"):
-        paired(a, predictions_of(a.probs, a.truth, names=["x", "y", "z"]))
 
 
 # (only a, only b, p)

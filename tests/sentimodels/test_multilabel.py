@@ -27,7 +27,8 @@ from sentimodels.data.label_sets import LabelSets, separators_seen
 from sentimodels.data.split import folds, split
 from sentimodels.data.stratification import stratified
 from sentimodels.errors import ConfigError, DataError
-from sentimodels.evaluation.metrics import intervals, paired, per_class, scores, worst
+from sentimodels.evaluation.comparison import compare
+from sentimodels.evaluation.metrics import intervals, per_class, scores, worst
 from sentimodels.evaluation.predictions import PhraseMemory, Predictions
 from sentimodels.evaluation.several_labels import SEVERAL_LABELS
 from sentimodels.explain import attribute
@@ -309,8 +310,8 @@ def test_an_interval_of_single_rows_is_that_of_groups_of_one() -> None:
 
 def test_a_pair_of_equal_runs_differs_in_nothing() -> None:
     one = several(2, groups=True)
-    found = paired(one, one, n_replicates=50)
-    assert {value["difference"] for name, value in found.items() if name != "mcnemar"} == {0.0}
+    found = compare({"a": one, "b": one}, n_replicates=50)["differences"][0]
+    assert {value["difference"] for name, value in found.items() if "difference" in value} == {0.0}
     assert worst(one, 1)[0]["label"] == one.labels.value(one.truth[worst(one, 1)[0]["row"]])
 
 

@@ -1,6 +1,7 @@
-"""`senti compare`: several runs on the same rows, with intervals of the differences.
+"""`senti compare`: all pairs of several runs, with intervals of the differences.
 
-Runs may be given as directories, asked about `--data`, or as the files that `senti evaluate -o` wrote.
+Runs may be given as directories, asked about `--data`, as the files that `senti evaluate -o` wrote, or as
+groups of folds.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 Runs = Annotated[
     list[Path],
-    typer.Argument(metavar="RUN", help="Two or more run directories, or files of predictions (.npz)."),
+    typer.Argument(
+        metavar="RUN", help="Two or more run directories, files of predictions (.npz), or groups of folds."
+    ),
 ]
 Data = Annotated[
     Path | None,
@@ -38,6 +41,9 @@ Data = Annotated[
         help="Labelled file to score run directories on; files of predictions need none.",
     ),
 ]
+
+# The scores whose differences are shown; JSON has all.
+_DIFFERENCES = ("accuracy", "macro_f1", "micro_f1", "quadratic_kappa", "log_loss")
 
 
 def predictions_of(
@@ -83,85 +89,121 @@ def compare(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Compare runs on the same rows.
+    """Compare all pairs of runs on the same rows, or fold by fold.
 
-    Differences are tested by paired bootstrap, over groups if there are any, and by McNemar's test.
-    Each run is compared with the first. p-values of several comparisons are corrected
-    by Holm's method. McNemar's test takes rows as independent: if rows have groups, rely
-    on the bootstrap.
+    On the same rows, differences are tested by paired bootstrap, over groups if there are any, and by
+    McNemar's test, which takes rows as independent: if rows have groups, rely on the bootstrap.
+    Groups that senti train --folds wrote are compared on the rows that each fold leaves out, the same
+    fold of both, by the corrected resampled t-test of Nadeau and Bengio. p-values of several pairs are
+    corrected by Holm's method.
     """
-    from ..evaluation.metrics import holm, intervals, paired, scores
+    from ..evaluation.comparison import compare as compared
 
     if len(runs) < 2:
         raise UsageError("give two runs or more; `senti evaluate` scores one")
+    if twice := [run for run in runs if runs.count(run) > 1]:
+        raise UsageError(f"{twice[0]}: given twice; give each run once")
     if bootstrap < 100:
         raise UsageError(f"--bootstrap {bootstrap}: at least 100 for intervals of differences")
     output = Output("senti.compare/1", as_json=as_json, quiet=quiet)
+    if _in_folds(runs, data):
+        _compare_folds(output, runs)
+        return
     by_run = predictions_of(output, runs, data, even_if_trained=even_if_trained, **reading)
-    names = list(by_run)
-    value: dict[str, Any] = {
-        "runs": [
-            {
-                "run": name,
-                "n": len(one),
-                **scores(one),
-                "intervals": {
-                    k: list(v) for k, v in intervals(one, n_replicates=bootstrap, seed=seed).items()
-                },
-            }
-            for name, one in by_run.items()
-        ]
-    }
-    differences = [
-        {
-            "run": name,
-            "less": names[0],
-            **paired(by_run[names[0]], by_run[name], n_replicates=bootstrap, seed=seed),
-        }
-        for name in names[1:]
+    value = compared(by_run, n_replicates=bootstrap, seed=seed)
+    names = next(iter(by_run.values())).answers.score_names
+    parts = [
+        _score_grid(f"Runs on {counted(value['runs'][0]['n'], 'row')}", value["runs"], names),
+        _difference_grid(value, names),
+        f"p by paired bootstrap ({bootstrap:,} replicates) and by McNemar's test{_said_correction(value)}",
     ]
-    for key in ("accuracy", "macro_f1", "micro_f1", "mcnemar"):
-        if key not in differences[0]:
-            continue
-        for one, p in zip(differences, holm([one[key]["p"] for one in differences]), strict=True):
-            one[key]["p_holm"] = p
-    value["differences"] = differences
-    names_of = by_run[names[0]].answers.score_names
-    text = page(_score_grid(value["runs"], names_of), _difference_grid(differences, names_of))
+    _print(output, value, parts)
+
+
+def _in_folds(runs: list[Path], data: Path | None) -> bool:
+    """Whether these are groups of folds.
+
+    Raises:
+        UsageError: if only some are, or they are groups of another kind.
+    """
+    from ..runs.group import is_group, read_group
+
+    kinds = {run: read_group(run).kind for run in runs if is_group(run)}
+    for run, kind in kinds.items():
+        if kind != "folds":
+            raise UsageError(f"{run}: a group of {kind}; name its runs, as in {run}/*-*, and --data FILE")
+    if single := [run for run in runs if run not in kinds]:
+        if kinds:
+            raise UsageError(
+                f"{next(iter(kinds))} is a group of folds, {single[0]} is not; train both with --folds"
+            )
+        return False
+    if data is not None:
+        raise UsageError(
+            f"--data {data}: groups of folds are compared on the rows that each fold leaves out; leave it out"
+        )
+    return True
+
+
+def _compare_folds(output: Output, runs: list[Path]) -> None:
+    """Compares groups of folds, and prints what is found."""
+    from ..evaluation.comparison import compare_folds
+    from ..runs.out_of_fold import fold_scores
+
+    by_group = {_name(run, runs): fold_scores(run) for run in runs}
+    value = compare_folds(by_group)
+    names = next(iter(by_group.values())).names
+    rows = counted(value["runs"][0]["n"], "row")
+    parts = [
+        _score_grid(f"Means of {value['folds']} folds, {rows} in all", value["runs"], names),
+        _difference_grid(value, names),
+        f"p by the corrected resampled t-test of Nadeau and Bengio (2003){_said_correction(value)}",
+    ]
+    _print(output, value, parts)
+
+
+def _print(output: Output, value: dict[str, Any], parts: list[Any]) -> None:
     best = max(value["runs"], key=lambda one: one["accuracy"])
-    output.result(value, text, best["run"])
+    output.result(value, page(*parts) if output.human else "", best["run"])
 
 
-def _score_grid(runs: list[dict[str, Any]], names: Mapping[str, str]) -> Any:
-    """Scores below each other, runs side by side: names of runs may be long."""
+def _said_correction(value: Mapping[str, Any]) -> str:
+    """Returns how p-values were corrected, as the end of a sentence."""
+    n = value["correction"]["pairs"]
+    return "" if n == 1 else f", corrected for {n:,} pairs by Holm's method"
+
+
+def _score_grid(title: str, runs: list[dict[str, Any]], names: Mapping[str, str]) -> Any:
+    """Returns scores below each other, runs side by side: names of runs may be long."""
     rows = []
     for key, name in names.items():
         if all(run.get(key) is None for run in runs):
             continue
         rows.append([name, *(shown(run.get(key)) for run in runs)])
-        if key in ("accuracy", "macro_f1"):
+        if key in ("accuracy", "macro_f1") and "intervals" in runs[0]:
             ends = [run["intervals"][key] for run in runs]
             rows.append(["  95 % interval", *(f"{low:.4f} to {high:.4f}" for low, high in ends)])
-    return grid(f"Runs on {counted(runs[0]['n'], 'row')}", ["", *(run["run"] for run in runs)], rows)
+    return grid(title, ["", *(run["run"] for run in runs)], rows)
 
 
 def _p(value: float) -> str:
     return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"
 
 
-def _difference_grid(differences: list[dict[str, Any]], names: Mapping[str, str]) -> Any:
+def _difference_grid(value: Mapping[str, Any], names: Mapping[str, str]) -> Any:
     rows = []
-    for one in differences:
-        for key in ("accuracy", "macro_f1", "micro_f1", "log_loss"):
-            if key not in one:
-                continue
+    for one in value["differences"]:
+        said = f"{one['run']} less {one['less']}"
+        for key in (key for key in _DIFFERENCES if key in one):
             low, high = one[key]["interval"]
             rows.append([
-                f"{one['run']} less {one['less']}", names[key], f"{one[key]['difference']:+.4f}",
-                f"{low:+.4f} to {high:+.4f}", _p(one[key].get("p_holm", one[key]["p"])),
+                said, names[key], f"{one[key]['difference']:+.4f}", f"{low:+.4f} to {high:+.4f}",
+                _p(one[key]["p_holm"]),
             ])  # fmt: skip
-        only = f"{one['mcnemar']['only_b_right']:,} against {one['mcnemar']['only_a_right']:,}"
-        rows.append(["", "McNemar", "", only, _p(one["mcnemar"]["p_holm"])])
+            said = ""
+        if "mcnemar" in one:
+            only = f"{one['mcnemar']['only_b_right']:,} against {one['mcnemar']['only_a_right']:,}"
+            rows.append(["", "McNemar", "", only, _p(one["mcnemar"]["p_holm"])])
     return grid("Differences", ["", "score", "difference", "95 % interval", "p"], rows)
 
 
@@ -173,4 +215,5 @@ def register(app: typer.Typer) -> None:
         compare,
         "senti compare runs/lstm runs/gpt --data valid.csv",
         "senti compare lstm.npz gpt.npz --json",
+        "senti compare runs/nb-folds runs/tfidf-folds",
     )

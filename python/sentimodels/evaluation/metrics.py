@@ -4,6 +4,7 @@ What the scores are is said by the kind of their labels (`answers.py`). Calibrat
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,19 @@ from .predictions import Predictions
 
 __all__ = [
     "N_REPLICATES",
+    "Replicates",
     "by_length",
     "check_same_rows",
     "confusion",
+    "differences",
     "holm",
     "intervals",
     "is_ordinal",
     "log_loss_rows",
     "majority",
     "mcnemar",
-    "paired",
     "per_class",
+    "replicates",
     "scores",
     "worst",
 ]
@@ -147,27 +150,43 @@ def _weights(n_groups: int, n_replicates: int, seed: int) -> Iterator[NDArray[np
         yield counts.reshape(rows, n_groups).astype(np.float64)
 
 
-def _replicates(
-    sums: Sequence[Sums], n_groups: int, n_replicates: int, seed: int
-) -> list[dict[str, NDArray[np.float64]]]:
-    """Scores of each replicate, the same draws for all."""
-    totals: list[list[NDArray[np.float64]]] = [[] for _ in sums]
-    for weights in _weights(n_groups, n_replicates, seed):
-        for kept, one in zip(totals, sums, strict=True):
-            kept.append(weights @ one.values)
-    return [one.scores(np.concatenate(kept)) for kept, one in zip(totals, sums, strict=True)]
+@dataclass(frozen=True)
+class Replicates:
+    """Scores of predictions, and of bootstrap replicates of them.
+
+    Attributes:
+        points: the score of all rows, by name.
+        drawn: (n_replicates,) the score of each replicate, by name; the n-th of two runs has the same rows.
+    """
+
+    points: dict[str, float]
+    drawn: dict[str, NDArray[np.float64]]
+
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """Returns the 95 % interval of each score."""
+        return {name: _ends(values) for name, values in self.drawn.items()}
+
+
+def _ends(values: NDArray[np.float64]) -> tuple[float, float]:
+    return float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))
+
+
+def replicates(predictions: Predictions, *, n_replicates: int = N_REPLICATES, seed: int = 0) -> Replicates:
+    """Returns the scores of bootstrap replicates, which draw whole groups if there are any."""
+    groups, n_groups = _groups(predictions)
+    sums = _sums(predictions, groups, n_groups)
+    points = sums.scores(sums.values.sum(axis=0, keepdims=True))
+    totals = [weights @ sums.values for weights in _weights(n_groups, n_replicates, seed)]
+    return Replicates(
+        {name: float(one[0]) for name, one in points.items()}, sums.scores(np.concatenate(totals))
+    )
 
 
 def intervals(
     predictions: Predictions, *, n_replicates: int = N_REPLICATES, seed: int = 0
 ) -> dict[str, tuple[float, float]]:
     """Returns the 95 % bootstrap interval of each score."""
-    groups, n_groups = _groups(predictions)
-    replicates = _replicates([_sums(predictions, groups, n_groups)], n_groups, n_replicates, seed)[0]
-    return {
-        name: (float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975)))
-        for name, values in replicates.items()
-    }
+    return replicates(predictions, n_replicates=n_replicates, seed=seed).intervals()
 
 
 def mcnemar(right_a: NDArray[np.bool_], right_b: NDArray[np.bool_]) -> tuple[int, int, float]:
@@ -180,32 +199,28 @@ def mcnemar(right_a: NDArray[np.bool_], right_b: NDArray[np.bool_]) -> tuple[int
     return only_a, only_b, float(binomtest(only_a, only_a + only_b).pvalue)
 
 
-def paired(
-    a: Predictions, b: Predictions, *, n_replicates: int = N_REPLICATES, seed: int = 0
-) -> dict[str, Any]:
-    """Compares two models on the same rows: B less A.
+def differences(a: Predictions, b: Predictions, of_a: Replicates, of_b: Replicates) -> dict[str, Any]:
+    """Compares two models on the same rows (`check_same_rows`): B less A.
+
+    Args:
+        a: the answers of one.
+        b: those of the other.
+        of_a: replicates of A.
+        of_b: replicates of B, by the same seed.
 
     Returns:
         For each score the difference, its 95 % interval and a two-sided bootstrap
         p-value; and McNemar's test, which takes rows as independent.
-
-    Raises:
-        DataError: if the rows are not the same.
     """
-    check_same_rows(a, b)
-    groups, n_groups = _groups(a)
-    sums = [_sums(a, groups, n_groups), _sums(b, groups, n_groups)]
-    points = [one.scores(one.values.sum(axis=0, keepdims=True)) for one in sums]
-    drawn = _replicates(sums, n_groups, n_replicates, seed)
     compared: dict[str, Any] = {}
-    for name in points[0]:
-        differences = drawn[1][name] - drawn[0][name]
-        below, above = int((differences <= 0).sum()), int((differences >= 0).sum())
+    for name in of_a.points:
+        found = of_b.drawn[name] - of_a.drawn[name]
+        below, above = int((found <= 0).sum()), int((found >= 0).sum())
         compared[name] = {
-            "difference": float(points[1][name][0] - points[0][name][0]),
-            "interval": [float(np.quantile(differences, 0.025)), float(np.quantile(differences, 0.975))],
+            "difference": of_b.points[name] - of_a.points[name],
+            "interval": list(_ends(found)),
             # One more on each side: a p-value of 0 cannot be had from a finite draw.
-            "p": min(1.0, 2 * (min(below, above) + 1) / (n_replicates + 1)),
+            "p": min(1.0, 2 * (min(below, above) + 1) / (len(found) + 1)),
         }
     only_a, only_b, p = mcnemar(a.right, b.right)
     compared["mcnemar"] = {"only_a_right": only_a, "only_b_right": only_b, "p": p}

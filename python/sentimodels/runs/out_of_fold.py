@@ -16,10 +16,12 @@ from sentitok.atomic import write as write_atomically
 from ..data.record import TrainingRecord
 from ..data.table import Table
 from ..errors import CheckpointError, DataError
+from ..evaluation.answers import answers_of
+from ..evaluation.comparison import FoldScores
 from ..evaluation.predictions import Predictions
-from .directory import finished, load_labels
+from .directory import finished, load_labels, read_json
 
-__all__ = ["first_run", "load", "save"]
+__all__ = ["first_run", "fold_scores", "load", "save"]
 
 FILE = "out_of_fold.npz"
 
@@ -90,6 +92,29 @@ def load(folder: Path, table: Table) -> tuple[Table, Predictions]:
         labels, probs[left_out], truth, answered.texts, groups=answered.groups, ids=answered.ids,
         about={"source": str(table.source), "sha256": table.sha256, "run": str(folder)},
     )  # fmt: skip
+
+
+def fold_scores(folder: Path) -> FoldScores:
+    """Returns what each run of a group scores on the rows that it leaves out.
+
+    Args:
+        folder: the group of `train --folds`.
+
+    Raises:
+        CheckpointError: if the folder is not such a group, a run has not finished, or a file is damaged.
+    """
+    runs = [folder / name for name in _runs(folder)]
+    about = [read_json(run / "run.json") for run in runs]
+    kind = answers_of(load_labels(runs[0]))
+    # A score may be missing in a fold, as AUROC is where a label does not occur.
+    names = [key for key in kind.score_names if all(one["test"].get(key) is not None for one in about)]
+    return FoldScores(
+        rows=[TrainingRecord.load(run).identity("test") for run in runs],
+        n_train=[one["rows"]["train"] for one in about],
+        n_test=[one["rows"]["test"] for one in about],
+        scores={key: [one["test"][key] for one in about] for key in names},
+        names=kind.score_names,
+    )
 
 
 def _runs(folder: Path) -> list[str]:
