@@ -202,7 +202,7 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
 
 def test_a_command_imports_no_other() -> None:
     found = imported("predict", "--help")
-    files = {f"sentimodels.cli.{file}" for file, _ in COMMANDS.values()}
+    files = {f"sentimodels.cli.{file}" for file, _, _ in COMMANDS.values()}
     assert found & files == {"sentimodels.cli.predict"}
 
 

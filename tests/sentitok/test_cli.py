@@ -17,6 +17,7 @@ import sentitok
 from cli_runs import run, run_json
 from commands import environment
 from sentitok.cli.app import app
+from sentitok.cli.command import PANELS
 from sentitok.cli.output import sized
 
 COMMANDS = {command.name: command for command in app.registered_commands}
@@ -42,9 +43,10 @@ NAMES = [
 
 
 def examples() -> list[tuple[str, str]]:
+    """Returns the examples of each help page; those of the page of all commands have no name."""
     found = []
-    for name, command in COMMANDS.items():
-        lines = (command.epilog or "").split("\n\n")
+    for name, epilog in [("", app.info.epilog), *((it.name, it.epilog) for it in COMMANDS.values())]:
+        lines = (epilog or "").split("\n\n")
         found += [(str(name), line.removeprefix("$ ")) for line in lines if line.startswith("$ ")]
     return found
 
@@ -194,9 +196,23 @@ def test_closed_pipe_is_quiet(prepared: Path) -> None:
 
 def test_summaries_of_commands_are_whole(tmp_path: Path) -> None:
     """In 80 columns, which a pipe has."""
-    listed = run("--help", cwd=tmp_path).out.partition("Commands:")[2].partition("Examples:")[0]
-    assert len(listed.split("\n")) > 16
+    listed = run("--help", cwd=tmp_path).out.partition("Train:")[2].partition("Examples:")[0]
+    assert [name for name in NAMES if re.search(rf"^  {name} +[A-Z]", listed, re.M)] == NAMES
     assert "..." not in listed
+
+
+@pytest.mark.parametrize("width", ["80", "120"])
+@pytest.mark.parametrize("name", NAMES)
+def test_help_is_in_panels(name: str, width: str, tmp_path: Path) -> None:
+    shown = run(name, "--help", cwd=tmp_path, COLUMNS=width).out
+    assert max(map(len, shown.splitlines())) <= int(width)
+    panels = [line.removesuffix(":") for line in re.findall(r"^[A-Z][A-Za-z ]+:$", shown, re.M)]
+    options = panels[panels.index("Options") :]
+    assert options == sorted(options, key=PANELS.index)
+    # The help of the first panel is read; a page of options is not.
+    first = shown.partition("\nOptions:\n")[2].partition("\n\n")[0]
+    assert "--help" in first
+    assert len(re.findall(r"^  -", first, re.M)) <= 12
 
 
 def test_start_is_quick_and_light() -> None:

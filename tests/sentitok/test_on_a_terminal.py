@@ -46,6 +46,14 @@ def test_a_call_without_anything_is_answered_with_help_once(folder: Path, line: 
     assert "Examples:" in plain(written)
 
 
+def test_help_is_in_panels(folder: Path) -> None:
+    code, written = on_terminal("train-bpe --help", cwd=folder)
+    assert code == 0
+    panels = re.findall(r"^╭─ ([A-Z][A-Za-z ]*?) ─", plain(written), re.M)
+    assert panels[:3] == ["Arguments", "Options", "Input"]
+    assert panels[-1] == "Output"
+
+
 @pytest.mark.parametrize(
     ("variables", "coloured"),
     [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],

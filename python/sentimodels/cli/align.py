@@ -63,6 +63,7 @@ def align(
             min=0,
             metavar="N",
             help="Number of openings to show with their answers before and after.",
+            rich_help_panel="Output",
         ),
     ] = 6,
     dry_run: DryRun = False,

@@ -22,34 +22,34 @@ __all__ = ["COMMANDS", "build", "start"]
 _HELP = "Train, evaluate and run text classifiers, language models and translation models."
 # What every command of `senti` needs, and the extra installs.
 _NEEDED = ("torch", "pydantic", "safetensors")
-# Each command, in the order of `senti --help`: the file that registers it, and its line in that list.
+# Each command, in the order of `senti --help`: its file, and its line and panel in that list.
 COMMANDS = {
-    "train": ("train", "Train a classifier on labelled texts."),
-    "pretrain": ("pretrain", "Pre-train a language model on texts."),
-    "align": ("align", "Align a language model with a reward, or with preferences."),
-    "distill": ("distill", "Distill a run or an ensemble into one small model."),
-    "sweep": ("sweep", "Train a run for each combination of settings, and rank them."),
-    "runs": ("runs", "List the runs of a folder, best validation macro-F1 first."),
-    "evaluate": ("evaluate", "Score a run on a labelled file."),
-    "thresholds": ("thresholds", "Choose the thresholds that a run answers by."),
-    "errors": ("errors", "Show the worst errors of a run on a labelled file."),
-    "submit": ("evaluate", "Write predictions as a Kaggle submission."),
-    "predict": ("predict", "Predict the label of each text."),
-    "explain": ("explain", "Show what each token of a text adds to the answer of a run."),
-    "generate": ("generate", "Continue texts with a language model."),
-    "serve": ("serve", "Try runs on a page, as you type."),
-    "card": ("card", "Write a model card: data, scores, limits and hashes."),
-    "export": ("export", "Write a model as another library reads it."),
-    "import": ("export", "Read a model of transformers into a run directory."),
-    "compare": ("compare", "Compare runs on the same rows."),
-    "ensemble": ("ensemble", "Combine several runs into one predictor."),
-    "plot": ("plot", "Draw figures of runs, predictions or data."),
-    "archs": ("inspect", "List the architectures, with their presets and sizes."),
-    "bench": ("bench", "Measure how fast each architecture trains and answers."),
-    "init": ("inspect", "Write a configuration file with every key and its default."),
-    "verify": ("inspect", "Check that no file of a run has changed since it was written."),
-    "data": ("data", "Check, describe and split labelled files."),
-    "translate": ("translate", "Train translation models, translate, and score translations."),
+    "train": ("train", "Train a classifier on labelled texts.", "Train"),
+    "pretrain": ("pretrain", "Pre-train a language model on texts.", "Train"),
+    "align": ("align", "Align a language model with a reward, or with preferences.", "Train"),
+    "translate": ("translate", "Train translation models, translate, and score translations.", "Train"),
+    "distill": ("distill", "Distill a run or an ensemble into one small model.", "Train"),
+    "ensemble": ("ensemble", "Combine several runs into one predictor.", "Train"),
+    "sweep": ("sweep", "Train a run for each combination of settings, and rank them.", "Train"),
+    "predict": ("predict", "Predict the label of each text.", "Answer"),
+    "thresholds": ("thresholds", "Choose how sure a run must be to give a label.", "Answer"),
+    "explain": ("explain", "Show what each token of a text adds to the answer of a run.", "Answer"),
+    "generate": ("generate", "Continue texts with a language model.", "Answer"),
+    "serve": ("serve", "Try runs on a page, as you type.", "Answer"),
+    "submit": ("evaluate", "Write predictions as a Kaggle submission.", "Answer"),
+    "evaluate": ("evaluate", "Score a run on a labelled file.", "Evaluate and compare"),
+    "errors": ("errors", "Show the worst errors of a run on a labelled file.", "Evaluate and compare"),
+    "compare": ("compare", "Compare runs on the same rows.", "Evaluate and compare"),
+    "plot": ("plot", "Draw figures of runs, predictions or data.", "Evaluate and compare"),
+    "runs": ("runs", "List the runs of a folder, best validation macro-F1 first.", "Evaluate and compare"),
+    "bench": ("bench", "Measure how fast each architecture trains and answers.", "Evaluate and compare"),
+    "data": ("data", "Check, describe and split labelled files.", "Prepare"),
+    "archs": ("inspect", "List the architectures, with their presets and sizes.", "Prepare"),
+    "init": ("inspect", "Write a configuration file with every key and its default.", "Prepare"),
+    "card": ("card", "Write a model card: data, scores, limits and hashes.", "Share"),
+    "export": ("export", "Write a model as another library reads it.", "Share"),
+    "import": ("export", "Read a model of transformers into a run directory.", "Share"),
+    "verify": ("inspect", "Check that no file of a run has changed since it was written.", "Share"),
 }
 
 
@@ -98,7 +98,10 @@ class _Senti(Group):
     def _listed(self) -> Iterator[None]:
         """Replaces the commands by their lines in the list."""
         commands = self.commands
-        self.commands = {name: TyperCommand(name, short_help=line) for name, (_, line) in COMMANDS.items()}
+        self.commands = {
+            name: TyperCommand(name, short_help=line, rich_help_panel=panel)
+            for name, (_, line, panel) in COMMANDS.items()
+        }
         try:
             yield
         finally:

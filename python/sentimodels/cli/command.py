@@ -51,7 +51,12 @@ __all__ = [
 
 
 # As `AsJson`, of commands that answer for each text; into a file they write the same.
-JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, one for each text.")]
+JsonLines = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print one JSON object per line, one for each text.", rich_help_panel="Output"
+    ),
+]
 
 # What some commands need, and others, such as `predict`, do without.
 _OF_THE_EXTRA = ("matplotlib", "scipy", "sklearn", "tomlkit")

@@ -72,11 +72,17 @@ def generate(
             metavar="T",
             help="Sampling temperature: below 1 for likelier tokens, above 1 for more variety; 0 always "
             "takes the likeliest token.",
+            rich_help_panel="Sampling",
         ),
     ] = 1.0,
     top_k: Annotated[
         int | None,
-        typer.Option("--top-k", metavar="K", help="Sample only from the K likeliest tokens. [default: all]"),
+        typer.Option(
+            "--top-k",
+            metavar="K",
+            help="Sample only from the K likeliest tokens. [default: all]",
+            rich_help_panel="Sampling",
+        ),
     ] = None,
     top_p: Annotated[
         float | None,
@@ -85,6 +91,7 @@ def generate(
             metavar="P",
             help="Sample only from the likeliest tokens whose probabilities add up to P, between 0 and 1. "
             "[default: all]",
+            rich_help_panel="Sampling",
         ),
     ] = None,
     min_p: Annotated[
@@ -94,6 +101,7 @@ def generate(
             metavar="P",
             help="Sample only tokens at least P times as likely as the likeliest one, P between 0 and 1. "
             "[default: all]",
+            rich_help_panel="Sampling",
         ),
     ] = None,
     repetition_penalty: Annotated[
@@ -103,6 +111,7 @@ def generate(
             metavar="R",
             help="Penalty on tokens that the text already has; above 1 makes them less likely, 1 is no "
             "penalty.",
+            rich_help_panel="Sampling",
         ),
     ] = 1.0,
     stop: Annotated[
@@ -120,6 +129,7 @@ def generate(
             "--seed",
             metavar="N",
             help="Random seed; the same seed gives the same texts. [default: a new one each time]",
+            rich_help_panel="Sampling",
         ),
     ] = None,
     begin: Annotated[
@@ -152,7 +162,13 @@ def generate(
     force: Force = False,
     as_json: JsonLines = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print only the generated texts, without prompts or speed.")
+        bool,
+        typer.Option(
+            "--quiet",
+            "-q",
+            help="Print only the generated texts, without prompts or speed.",
+            rich_help_panel="Output",
+        ),
     ] = False,
     traceback: Traceback = False,
 ) -> None:

@@ -48,6 +48,7 @@ ConfigFile = Annotated[
         "--config",
         metavar="FILE",
         help="Configuration file in TOML, such as the config.toml of a run or one that senti init wrote.",
+        rich_help_panel="Configuration",
     ),
 ]
 Assignments = Annotated[
@@ -56,6 +57,7 @@ Assignments = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Set any key of the configuration, such as optim.lr=3e-4; repeatable.",
+        rich_help_panel="Configuration",
     ),
 ]
 Resumed = Annotated[
@@ -118,10 +120,16 @@ def parameters(
             more["metavar"] = str(extra["metavar"])
         if offered := of_field(key, field):
             more["autocompletion"] = offered
+        more["rich_help_panel"] = str(extra["panel"])
         yield key, _parameter(key, kind, names, _help(field, defaults.get(key, field.default)), more)
     for name in model:
         option, metavar, text = MODEL[name]
-        yield f"model.{name}", _parameter(f"model.{name}", str, [option], text, {"metavar": metavar})
+        yield (
+            f"model.{name}",
+            _parameter(
+                f"model.{name}", str, [option], text, {"metavar": metavar, "rich_help_panel": "Model"}
+            ),
+        )
 
 
 def with_options(
@@ -162,7 +170,8 @@ def _flagged(
                 yield f"{prefix}{name}", section.model_fields[name], extra
     for key, (option, metavar) in flags.items():
         name, _, field = key.partition(".")
-        yield key, _section(config, name).model_fields[field], {"flag": option, "metavar": metavar}
+        section = _section(config, name)
+        yield key, section.model_fields[field], {"flag": option, "metavar": metavar, "panel": section.panel}
 
 
 def _sections(
@@ -214,7 +223,9 @@ def _help(field: Any, default: object) -> str:
 ForceRun = Annotated[
     bool,
     typer.Option(
-        "--force", help="Train even if --out holds a run, which is renamed: DIR to DIR.1, or the next number."
+        "--force",
+        help="Train even if --out holds a run, which is renamed: DIR to DIR.1, or the next number.",
+        rich_help_panel="Output",
     ),
 ]
 DryRun = Annotated[
@@ -223,6 +234,7 @@ DryRun = Annotated[
         "--dry-run",
         help="Train a few steps and show what the run is made of, its speed, estimated time and peak memory; "
         "write nothing.",
+        rich_help_panel="Output",
     ),
 ]
 

@@ -51,6 +51,7 @@ def sweep(
             "--dry-run",
             help="Train a few steps of each combination and show its parameters, steps and estimated time, "
             "and the time of all; write nothing.",
+            rich_help_panel="Output",
         ),
     ] = False,
     as_json: AsJson = False,

@@ -42,6 +42,7 @@ LabelSeparator = Annotated[
         help="Separator between the labels of a cell, such as '|', for texts with several labels; json for "
         "lists, none if a cell is one label. [default: as in training; else a cell is one label]",
         metavar="CHAR",
+        rich_help_panel="Input",
     ),
 ]
 LabelColumns = Annotated[
@@ -50,6 +51,7 @@ LabelColumns = Annotated[
         "--label-columns",
         help="Columns of 0 and 1, one for each label, as in joy,anger. [default: as in training]",
         metavar="NAMES",
+        rich_help_panel="Input",
     ),
 ]
 GroupColumn = Annotated[
@@ -59,6 +61,7 @@ GroupColumn = Annotated[
         help="Column that names the group of a row, such as a sentence id; groups are kept whole. [default: "
         "SentenceId, group or group_id, if there is one]",
         metavar="NAME",
+        rich_help_panel="Input",
     ),
 ]
 Format = Annotated[
@@ -67,6 +70,7 @@ Format = Annotated[
         "--format",
         help="Format of the file: csv, jsonl, phrases, ... [default: recognised by name and content]",
         metavar="NAME",
+        rich_help_panel="Input",
     ),
 ]
 Limit = Annotated[
@@ -76,11 +80,18 @@ Limit = Annotated[
         min=1,
         help="Maximum number of rows, drawn from the whole file, each label with its share. [default: all]",
         metavar="N",
+        rich_help_panel="Input",
     ),
 ]
 FirstRows = Annotated[
     int | None,
-    typer.Option("--limit", min=1, help="Read only the first N rows. [default: all]", metavar="N"),
+    typer.Option(
+        "--limit",
+        min=1,
+        help="Read only the first N rows. [default: all]",
+        metavar="N",
+        rich_help_panel="Input",
+    ),
 ]
 Where = Annotated[
     str | None,
@@ -88,6 +99,7 @@ Where = Annotated[
         "--where",
         metavar="COLUMN=VALUE",
         help="Read only rows where a column has this value, such as split=test. [default: all rows]",
+        rich_help_panel="Input",
     ),
 ]
 Unlabelled = Annotated[
@@ -96,6 +108,7 @@ Unlabelled = Annotated[
         "--unlabelled",
         metavar="error|drop",
         help="What is done with rows without label: they are an error, or left out.",
+        rich_help_panel="Input",
     ),
 ]
 Empty = Annotated[
@@ -104,15 +117,27 @@ Empty = Annotated[
         "--empty",
         metavar="keep|drop",
         help="What is done with rows whose text is empty: they are kept, or left out.",
+        rich_help_panel="Input",
     ),
 ]
 Skip = Annotated[
     int,
-    typer.Option("--skip", min=0, help="Number of rows to skip at the beginning of the file.", metavar="N"),
+    typer.Option(
+        "--skip",
+        min=0,
+        help="Number of rows to skip at the beginning of the file.",
+        metavar="N",
+        rich_help_panel="Input",
+    ),
 ]
-Clean = Annotated[bool, typer.Option("--clean", help="Replace <br /> tags with a space.")]
+Clean = Annotated[
+    bool, typer.Option("--clean", help="Replace <br /> tags with a space.", rich_help_panel="Input")
+]
 Unescape = Annotated[
-    bool, typer.Option("--unescape", help="Undo treebank escapes: -LRB- becomes (, \\/ becomes /.")
+    bool,
+    typer.Option(
+        "--unescape", help="Undo treebank escapes: -LRB- becomes (, \\/ becomes /.", rich_help_panel="Input"
+    ),
 ]
 Device = Annotated[
     str | None,
@@ -127,6 +152,7 @@ Encoding = Annotated[
         help="Text encoding of the file, such as cp1252, latin-1 or gb18030. [default: UTF-8 if the file is, "
         "else recognised]",
         metavar="NAME",
+        rich_help_panel="Input",
     ),
 ]
 Separator = Annotated[
@@ -135,6 +161,7 @@ Separator = Annotated[
         "--separator",
         help="Character between the cells of CSV or TSV, such as ';', or tab. [default: recognised]",
         metavar="CHAR",
+        rich_help_panel="Input",
     ),
 ]
 Header = Annotated[
@@ -144,6 +171,7 @@ Header = Annotated[
         help="Whether the first row of CSV or TSV names the columns; without names they are 1, 2, ... "
         "[default: recognised]",
         show_default=False,
+        rich_help_panel="Input",
     ),
 ]
 MaxLineBytes = Annotated[
@@ -152,6 +180,7 @@ MaxLineBytes = Annotated[
         "--max-line-bytes",
         metavar="SIZE",
         help="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
+        rich_help_panel="Input",
     ),
 ]
 

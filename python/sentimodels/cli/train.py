@@ -57,6 +57,7 @@ def train(
             min=1,
             help="Number of seeds to train with; the report has mean and interval of their scores.",
             metavar="N",
+            rich_help_panel="Training",
         ),
     ] = 1,
     resume: Annotated[

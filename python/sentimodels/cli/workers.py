@@ -23,6 +23,7 @@ EngineName = Annotated[
         metavar="NAME",
         help="Train several runs at once: processes of this machine, or ray or dask. [default: one after the "
         "other]",
+        rich_help_panel="Parallel work",
     ),
 ]
 Workers = Annotated[
@@ -32,6 +33,7 @@ Workers = Annotated[
         min=1,
         metavar="N",
         help="Runs at once. [default: one for each GPU, else for each processor, or what the cluster has]",
+        rich_help_panel="Parallel work",
     ),
 ]
 OnError = Annotated[
@@ -40,6 +42,7 @@ OnError = Annotated[
         "--on-error",
         metavar="skip|stop",
         help="What a run that fails does: skip it and finish the others, or stop them.",
+        rich_help_panel="Parallel work",
     ),
 ]
 

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SerializeAsAny
 
@@ -43,6 +43,8 @@ ALIGN_OPTIM: dict[str, Any] = {
 class AlignDataConfig(Section):
     """What is read, and which part of it judges."""
 
+    panel: ClassVar[str] = "Input"
+
     train: str = Field(
         default="",
         description="File of openings (lines, or a column of a table), or of pairs: a table, such as JSON "
@@ -52,13 +54,13 @@ class AlignDataConfig(Section):
         default=None,
         description="File of openings or pairs to evaluate on, before and after training. [default: a share "
         "of the training rows]",
-        json_schema_extra=flag("--held-out", "FILE"),
+        json_schema_extra=flag("--held-out", "FILE", panel="Options"),
     )
     text_column: str | None = Field(
         default=None,
         description="Column that holds the openings, if the file is a table. [default: guessed if only one "
         "column fits]",
-        json_schema_extra=flag("--text-column", "NAME"),
+        json_schema_extra=flag("--text-column", "NAME", panel="Options"),
     )
     prompt_column: str = Field(
         default="prompt",
@@ -85,7 +87,7 @@ class AlignDataConfig(Section):
         default=None,
         description="Evaluate only on rows where a column has this value, such as split=test; rows of the "
         "training file if --held-out is not given.",
-        json_schema_extra=flag("--held-out-where", "COLUMN=VALUE"),
+        json_schema_extra=flag("--held-out-where", "COLUMN=VALUE", panel="Validation and test"),
     )
     format: TableFormat = None
     encoding: TextEncoding = None
@@ -125,7 +127,7 @@ class AlignDataConfig(Section):
         default=256,
         ge=2,
         description="Maximum number of openings or pairs to evaluate on.",
-        json_schema_extra=flag("--judge", "N"),
+        json_schema_extra=flag("--judge", "N", panel="Validation and test"),
     )
     split_seed: int = Field(default=42, ge=0, description="Random seed of the choice of rows to evaluate on.")
 
@@ -137,31 +139,31 @@ class JudgedConfig(Section):
         default=None,
         description="Run directory of the classifier whose score is the reward; required by ppo, only "
         "reported by dpo.",
-        json_schema_extra=flag("--reward-run", "RUN"),
+        json_schema_extra=flag("--reward-run", "RUN", panel="Options"),
     )
     reward: str | dict[str, float] | None = Field(
         default=None,
         description="Label whose score is the reward, such as pos, or a weighted sum of labels, such as "
         "3=1,4=2,0=-2; required with --reward-run.",
-        json_schema_extra=flag("--reward", "LABEL"),
+        json_schema_extra=flag("--reward", "LABEL", panel="Options"),
     )
     reward_value: Literal["log-odds", "probability"] = Field(
         default="log-odds",
         description="Score of a label with probability p: log-odds, which is log p - log (1 - p), or "
         "probability.",
-        json_schema_extra=flag("--reward-value", "KIND"),
+        json_schema_extra=flag("--reward-value", "KIND", panel="Reward"),
     )
     max_new_tokens: int = Field(
         default=32,
         ge=1,
         description="Maximum number of tokens of a sampled answer.",
-        json_schema_extra=flag("--max-new-tokens", "N"),
+        json_schema_extra=flag("--max-new-tokens", "N", panel="Reward"),
     )
     max_kl: float = Field(
         default=10.0,
         gt=0,
         description="KL divergence from the base, in nats per answer, above which the report warns.",
-        json_schema_extra=flag("--max-kl", "NATS"),
+        json_schema_extra=flag("--max-kl", "NATS", panel="Reward"),
     )
     min_distinct: float = Field(
         default=0.8,
@@ -178,20 +180,20 @@ class PPOConfig(JudgedConfig):
     kind: Literal["ppo"] = Field(
         default="ppo",
         description="Method: ppo (sample answers and follow a reward) or dpo (learn from pairs of answers).",
-        json_schema_extra=flag("--method", "NAME"),
+        json_schema_extra=flag("--method", "NAME", panel="Options"),
     )
     kl_coefficient: float = Field(
         default=0.2,
         gt=0,
         description="Initial weight of the KL penalty against the reference model, the base, in reward per "
         "nat.",
-        json_schema_extra=flag("--kl-coefficient", "BETA"),
+        json_schema_extra=flag("--kl-coefficient", "BETA", panel="Reward"),
     )
     kl_target: float = Field(
         default=6.0,
         gt=0,
         description="KL divergence that the adaptive penalty aims at, in nats per answer.",
-        json_schema_extra=flag("--kl-target", "NATS"),
+        json_schema_extra=flag("--kl-target", "NATS", panel="Reward"),
     )
     kl_gain: float = Field(
         default=0.1,
@@ -235,7 +237,7 @@ class DPOConfig(JudgedConfig):
     kind: Literal["dpo"] = Field(
         default="dpo",
         description="Method: ppo (sample answers and follow a reward) or dpo (learn from pairs of answers).",
-        json_schema_extra=flag("--method", "NAME"),
+        json_schema_extra=flag("--method", "NAME", panel="Options"),
     )
     beta: float = Field(
         default=0.1,
@@ -266,14 +268,14 @@ class AlignTrainConfig(LoopConfig):
         ge=1,
         description="Number of passes over the openings or pairs. [default: 1 with dpo if --steps is not "
         "given, else no limit]",
-        json_schema_extra=flag("--epochs", "N"),
+        json_schema_extra=flag("--epochs", "N", panel="Options"),
     )
     max_steps: int | None = Field(
         default=None,
         ge=1,
         description="Maximum number of steps. [default: 100 with ppo if --epochs is not given, else no "
         "limit]",
-        json_schema_extra=flag("--steps", "N"),
+        json_schema_extra=flag("--steps", "N", panel="Options"),
     )
     batch_size: int = Field(
         default=256,

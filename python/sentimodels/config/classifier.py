@@ -6,7 +6,7 @@ is learned. The section `[model]` sits in the file of the architecture, `[optim]
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SerializeAsAny, field_validator
 
@@ -47,24 +47,26 @@ Empty = Literal["keep", "drop"]
 class DataConfig(Section):
     """What is read, and how texts become ids."""
 
+    panel: ClassVar[str] = "Input"
+
     train: str = Field(default="", description="File or folder of training texts.")
     valid: str | None = Field(
         default=None,
         description="File of validation texts, which decide when to stop. [default: hold out a share of "
         "the training rows]",
-        json_schema_extra=flag("--valid", "FILE"),
+        json_schema_extra=flag("--valid", "FILE", panel="Options"),
     )
     test: str | None = Field(
         default=None,
         description="File of test texts, scored once training has ended.",
-        json_schema_extra=flag("--test", "FILE"),
+        json_schema_extra=flag("--test", "FILE", panel="Options"),
     )
     format: TableFormat = None
     text_column: TextColumn = None
     label_column: str | None = Field(
         default=None,
         description="Column that holds the labels. [default: guessed if only one column fits]",
-        json_schema_extra=flag("--label-column", "NAME"),
+        json_schema_extra=flag("--label-column", "NAME", panel="Options"),
     )
     label_separator: str | None = Field(
         default=None,
@@ -83,7 +85,7 @@ class DataConfig(Section):
         default=None,
         description="Column that names the group of a row, such as a sentence id; groups are never split "
         "between parts. [default: SentenceId, group or group_id, if there is one]",
-        json_schema_extra=flag("--group-column", "NAME"),
+        json_schema_extra=flag("--group-column", "NAME", panel="Validation and test"),
     )
     where: str | None = Field(
         default=None,
@@ -95,13 +97,13 @@ class DataConfig(Section):
         default=None,
         description="Validate only on rows where a column has this value, such as split=dev; rows of the "
         "training file if --valid is not given.",
-        json_schema_extra=flag("--valid-where", "COLUMN=VALUE"),
+        json_schema_extra=flag("--valid-where", "COLUMN=VALUE", panel="Validation and test"),
     )
     test_where: str | None = Field(
         default=None,
         description="Test only on rows where a column has this value, such as split=test; rows of the "
         "training file if --test is not given.",
-        json_schema_extra=flag("--test-where", "COLUMN=VALUE"),
+        json_schema_extra=flag("--test-where", "COLUMN=VALUE", panel="Validation and test"),
     )
     encoding: TextEncoding = None
     separator: Separator = None
@@ -142,7 +144,7 @@ class DataConfig(Section):
         ge=0,
         lt=1,
         description="Share of the training rows held out for validation if there is no validation file.",
-        json_schema_extra=flag("--valid-share", "SHARE"),
+        json_schema_extra=flag("--valid-share", "SHARE", panel="Validation and test"),
     )
     test_share: float | None = Field(
         default=None,
@@ -150,14 +152,14 @@ class DataConfig(Section):
         lt=1,
         description="Share of the training rows held out for testing if there is no test file. [default: "
         "0.1 of 10,000 rows or more; 0 of fewer rows or with a validation file]",
-        json_schema_extra=flag("--test-share", "SHARE"),
+        json_schema_extra=flag("--test-share", "SHARE", panel="Validation and test"),
     )
     folds: int | None = Field(
         default=None,
         ge=2,
         description="Cross-validation: train N runs, each tested on the fold that it leaves out. [default: "
         "one run, no folds]",
-        json_schema_extra=flag("--folds", "N"),
+        json_schema_extra=flag("--folds", "N", panel="Validation and test"),
     )
     fold: int | None = Field(
         default=None, ge=0, description="Index of the fold that this run is tested on, counted from 0."
@@ -176,7 +178,7 @@ class DataConfig(Section):
         default="tell",
         description="What to do with training texts that also occur in the validation or test part, ignoring "
         "case and spacing: tell (report them), drop (remove them from training) or fail (stop).",
-        json_schema_extra=flag("--leaks", "tell|drop|fail"),
+        json_schema_extra=flag("--leaks", "tell|drop|fail", panel="Validation and test"),
     )
     split_seed: int = Field(
         default=42, ge=0, description="Random seed of the split into parts, and of the folds."
@@ -184,7 +186,7 @@ class DataConfig(Section):
     tokenizer: str | None = Field(
         default=None,
         description="Tokenizer file. [default: build a vocabulary from the training texts]",
-        json_schema_extra=flag("--tokenizer", "FILE"),
+        json_schema_extra=flag("--tokenizer", "FILE", panel="Model"),
     )
     vocab_size: int = Field(
         default=16_000,
@@ -215,7 +217,7 @@ class DataConfig(Section):
         default=256,
         ge=1,
         description="Maximum length of a text, in tokens; data.long says how longer texts are cut.",
-        json_schema_extra=flag("--max-len", "N"),
+        json_schema_extra=flag("--max-len", "N", panel="Model"),
     )
     long: Long = Field(
         default="truncate",
@@ -229,7 +231,7 @@ class DataConfig(Section):
         default=None,
         description="File of word vectors, in the text format of GloVe, word2vec or fastText, to initialise "
         "the embeddings with; the model is as wide as they are, unless model.d_model is given.",
-        json_schema_extra=flag("--vectors", "FILE"),
+        json_schema_extra=flag("--vectors", "FILE", panel="Model"),
     )
 
 

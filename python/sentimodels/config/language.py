@@ -4,7 +4,7 @@ The sections `[model]` and `[optim]` are those of classifiers; a corpus, what is
 training continues have sections of their own here.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, SerializeAsAny
 
@@ -34,6 +34,8 @@ __all__ = [
 class CorpusConfig(Section):
     """What is read, and how it becomes rows of ids."""
 
+    panel: ClassVar[str] = "Input"
+
     corpus: tuple[str, ...] = Field(
         default=(), description="Files and folders of texts, or directories that sentitok encode wrote."
     )
@@ -60,45 +62,45 @@ class CorpusConfig(Section):
         default=None,
         description="Tokenizer file; for an encoded corpus, the one it was encoded with. [default: train one "
         "on the corpus]",
-        json_schema_extra=flag("--tokenizer", "FILE"),
+        json_schema_extra=flag("--tokenizer", "FILE", panel="Options"),
     )
     vocab_size: int = Field(
         default=8_000,
         ge=257,
         description="Vocabulary size of a tokenizer trained here, in tokens.",
-        json_schema_extra=flag("--vocab", "N"),
+        json_schema_extra=flag("--vocab", "N", panel="Model"),
     )
     tokenizer_model: Literal["bpe", "wordpiece", "unigram"] | None = Field(
         default=None,
         description="Kind of tokenizer to train if no file is given: bpe, wordpiece or unigram. [default: "
         "bpe; wordpiece for masked tokens]",
-        json_schema_extra=flag("--tokenizer-model", "NAME"),
+        json_schema_extra=flag("--tokenizer-model", "NAME", panel="Model"),
     )
     end: str | None = Field(
         default=None,
         description="Special token that ends a document. [default: <|endoftext|>, </s>, [SEP], ... if the "
         "tokenizer has one; else <|endoftext|> is added]",
-        json_schema_extra=flag("--end", "TOKEN"),
+        json_schema_extra=flag("--end", "TOKEN", panel="Model"),
     )
     context: int = Field(
         default=256,
         ge=8,
         description="Tokens per training row, the context length.",
-        json_schema_extra=flag("--context", "N"),
+        json_schema_extra=flag("--context", "N", panel="Options"),
     )
     valid_share: float = Field(
         default=0.05,
         gt=0,
         lt=1,
         description="Share of the documents held out for validation, between 0 and 1.",
-        json_schema_extra=flag("--valid-share", "SHARE"),
+        json_schema_extra=flag("--valid-share", "SHARE", panel="Validation and test"),
     )
     valid_tokens: int = Field(
         default=200_000,
         ge=1,
         description="Number of validation tokens to score, from the beginning of the validation part; the "
         "last document is scored whole.",
-        json_schema_extra=flag("--valid-tokens", "N"),
+        json_schema_extra=flag("--valid-tokens", "N", panel="Validation and test"),
     )
     split_seed: int = Field(default=42, ge=0, lt=1 << 63, description="Random seed of the split into parts.")
 
@@ -115,7 +117,7 @@ class NextTokenConfig(TaskSection):
         default=True,
         description="Share one weight matrix between embedding and output head, or not. [default: tied for "
         "nano, micro and tiny, else untied]",
-        json_schema_extra=flag("--tied/--untied"),
+        json_schema_extra=flag("--tied/--untied", panel="Model"),
     )
 
 
@@ -151,19 +153,19 @@ class PretrainConfig(LoopConfig, StartConfig):
         ge=1,
         description="Number of tokens to train on; the first of --tokens, --steps and --epochs to be reached "
         "ends the run. [default: that of the preset if none of the three is given]",
-        json_schema_extra=flag("--tokens", "COUNT"),
+        json_schema_extra=flag("--tokens", "COUNT", panel="Options"),
     )
     max_steps: int | None = Field(
         default=None,
         ge=1,
         description="Number of optimizer steps. [default: no limit; see --tokens]",
-        json_schema_extra=flag("--steps", "N"),
+        json_schema_extra=flag("--steps", "N", panel="Options"),
     )
     epochs: int | None = Field(
         default=None,
         ge=1,
         description="Number of passes over the training part. [default: no limit; see --tokens]",
-        json_schema_extra=flag("--epochs", "N"),
+        json_schema_extra=flag("--epochs", "N", panel="Options"),
     )
     batch_size: int | None = Field(
         default=None,
@@ -205,7 +207,7 @@ class PretrainConfig(LoopConfig, StartConfig):
         default="ddp",
         description="Training in several processes: ddp (each holds the whole model) or fsdp (each holds a "
         "part of its parameters, gradients and optimizer state, for models too large for one device).",
-        json_schema_extra=flag("--parallel", "KIND"),
+        json_schema_extra=flag("--parallel", "KIND", panel="Parallel work"),
     )
     compile: bool = Field(
         default=False,

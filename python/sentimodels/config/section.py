@@ -9,7 +9,7 @@ them are the kinds of values that several sections have. `runs/families.py` read
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue
 from pydantic_core import CoreSchema, core_schema
@@ -53,9 +53,15 @@ NgramRange = Annotated[tuple[int, int], AfterValidator(_in_order)]
 CharNgrams = Annotated[tuple[int, int], AfterValidator(_in_order_or_none)]
 
 
-def flag(name: str, metavar: str | None = None) -> dict[str, JsonValue]:
-    """Makes a field an option of a command: `Field(..., json_schema_extra=flag("--lr"))`."""
-    return {"flag": name, "metavar": metavar}
+def flag(name: str, metavar: str | None = None, *, panel: str | None = None) -> dict[str, JsonValue]:
+    """Makes a field an option of a command: `Field(..., json_schema_extra=flag("--lr"))`.
+
+    Args:
+        name: the option.
+        metavar: what its value is called in the help.
+        panel: the panel of the help that lists it; `None` for that of its section.
+    """
+    return {"flag": name, "metavar": metavar, "panel": panel}
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,7 @@ TextColumn = Annotated[
     str | None,
     Field(
         description="Column that holds the texts. [default: guessed if only one column fits]",
-        json_schema_extra=flag("--text-column", "NAME"),
+        json_schema_extra=flag("--text-column", "NAME", panel="Options"),
     ),
 ]
 Separator = Annotated[
@@ -143,6 +149,9 @@ Exclude = Annotated[
 class Section(BaseModel):
     """One table of the configuration."""
 
+    # The panel of the help that lists the options of the section.
+    panel: ClassVar[str] = "Training"
+
     # `senti --help` reads fields and fills none: what checks values is built with the first object.
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=False, validate_default=True, defer_build=True
@@ -159,7 +168,8 @@ class Section(BaseModel):
         """Yields each key that is an option of the command, with its `flag` and `metavar`."""
         for name, field in cls.model_fields.items():
             if isinstance(field.json_schema_extra, dict) and "flag" in field.json_schema_extra:
-                yield name, field.json_schema_extra
+                extra = field.json_schema_extra
+                yield name, {**extra, "panel": extra["panel"] or cls.panel}
 
     def plain(self) -> dict[str, Any]:
         """Returns the section as values that TOML and JSON know, without unset ones."""
@@ -172,6 +182,8 @@ SECTIONS = ("data", "model", "task", "optim", "train")
 
 class Written(Section):
     """A configuration of sections, those of `SECTIONS`, with some keys above them."""
+
+    panel: ClassVar[str] = "Options"
 
     def to_toml(self, *, comments: bool = False) -> str:
         """Writes the configuration as TOML, with what each key means if asked."""

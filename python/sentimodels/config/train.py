@@ -32,7 +32,7 @@ class LoopConfig(Section):
         ge=0,
         description="Number of passes over the training rows. [default: 2 to 20, more for fewer rows; 0 "
         "for tfidf, nb and bow]",
-        json_schema_extra=flag("--epochs", "N"),
+        json_schema_extra=flag("--epochs", "N", panel="Options"),
     )
     max_steps: int | None = Field(
         default=None,
@@ -93,7 +93,7 @@ class LoopConfig(Section):
         default=None,
         ge=1,
         description="Number of CPU threads that torch uses. [default: chosen by torch]",
-        json_schema_extra=flag("--threads", "N"),
+        json_schema_extra=flag("--threads", "N", panel="Parallel work"),
     )
     deterministic: bool = Field(
         default=False, description="Refuse GPU kernels whose results can differ from run to run."
@@ -107,7 +107,7 @@ class StartConfig(Section):
         default=None,
         description="Run directory or safetensors file to initialise the weights from, where tensor names "
         "match. [default: random weights]",
-        json_schema_extra=flag("--init", "RUN"),
+        json_schema_extra=flag("--init", "RUN", panel="Model"),
     )
     init_map: dict[str, str] = Field(
         default={},
@@ -123,20 +123,20 @@ class TrainConfig(LoopConfig, StartConfig):
         default=True,
         description="Train TF-IDF with logistic regression on the same rows, as a baseline. [default: "
         "baseline]",
-        json_schema_extra=flag("--baseline/--no-baseline"),
+        json_schema_extra=flag("--baseline/--no-baseline", panel="Validation and test"),
     )
     refit: bool = Field(
         default=False,
         description="Train again on training and validation rows together, with the number of passes and "
         "the temperature chosen on the validation rows.",
-        json_schema_extra=flag("--refit"),
+        json_schema_extra=flag("--refit", panel="Validation and test"),
     )
     threshold: str | None = Field(
         default=None,
         description="Choose thresholds on the validation rows, for senti predict to answer by: macro_f1, "
         "precision=P, recall=P, confidence=P or cost=FILE. [default: the likeliest label; with several "
         "labels a text, those from 0.5 on]",
-        json_schema_extra=flag("--threshold", "RULE"),
+        json_schema_extra=flag("--threshold", "RULE", panel="Validation and test"),
     )
 
     @field_validator("threshold")

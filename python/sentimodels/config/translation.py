@@ -4,7 +4,7 @@ The architecture is `seq2seq`, an encoder and a decoder, or a causal one, which 
 and a marker with the target.
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, SerializeAsAny, field_validator
 
@@ -32,6 +32,8 @@ BleuTokenizer = Literal["auto", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "ch
 class ParallelConfig(Section):
     """What is read, and how it becomes ids."""
 
+    panel: ClassVar[str] = "Input"
+
     train: tuple[str, ...] = Field(
         default=(),
         description="Training pairs: a file of sources and one of targets, line by line, or one table.",
@@ -42,12 +44,12 @@ class ParallelConfig(Section):
     source_column: str | None = Field(
         default=None,
         description="Column that holds the sources; required if the pairs are one table.",
-        json_schema_extra=flag("--source-column", "NAME"),
+        json_schema_extra=flag("--source-column", "NAME", panel="Options"),
     )
     target_column: str | None = Field(
         default=None,
         description="Column that holds the targets; required if the pairs are one table.",
-        json_schema_extra=flag("--target-column", "NAME"),
+        json_schema_extra=flag("--target-column", "NAME", panel="Options"),
     )
     format: TableFormat = None
     encoding: TextEncoding = None
@@ -64,7 +66,7 @@ class ParallelConfig(Section):
     tokenizer: str | None = Field(
         default=None,
         description="Tokenizer file. [default: train one on both sides]",
-        json_schema_extra=flag("--tokenizer", "FILE"),
+        json_schema_extra=flag("--tokenizer", "FILE", panel="Model"),
     )
     tokenizer_model: Literal["bpe", "unigram"] = Field(
         default="bpe", description="Tokenizer to train if no file is given: bpe or unigram."
@@ -73,7 +75,7 @@ class ParallelConfig(Section):
         default=8_000,
         ge=257,
         description="Vocabulary size of a tokenizer trained here, in tokens.",
-        json_schema_extra=flag("--vocab", "N"),
+        json_schema_extra=flag("--vocab", "N", panel="Model"),
     )
     end: str | None = Field(
         default=None,
@@ -84,7 +86,7 @@ class ParallelConfig(Section):
         default=128,
         ge=1,
         description="Maximum length of either side of a training pair, in tokens; longer pairs are left out.",
-        json_schema_extra=flag("--max-tokens", "N"),
+        json_schema_extra=flag("--max-tokens", "N", panel="Model"),
     )
     valid_share: float = Field(
         default=0.05,
@@ -118,13 +120,13 @@ class Seq2SeqConfig(Section):
         default="loss",
         description="Validation score that decides which weights are kept: loss or bleu (of greedy "
         "translations).",
-        json_schema_extra=flag("--monitor", "NAME"),
+        json_schema_extra=flag("--monitor", "NAME", panel="Validation and test"),
     )
     bleu_tokenizer: BleuTokenizer = Field(
         default="auto",
         description="Tokenizer of sacrebleu that cuts texts into words for BLEU: auto (zh, ja-mecab, "
         "ko-mecab or char for Korean and scripts without spaces, else 13a), or its name.",
-        json_schema_extra=flag("--bleu-tokenizer", "NAME"),
+        json_schema_extra=flag("--bleu-tokenizer", "NAME", panel="Validation and test"),
     )
     beam: int = Field(
         default=5,
@@ -170,19 +172,19 @@ class TranslationTrainConfig(LoopConfig):
         default=None,
         description="Run directory of a causal language model or a translation model to start from, with its "
         "size and tokenizer. [default: random weights]",
-        json_schema_extra=flag("--init", "RUN"),
+        json_schema_extra=flag("--init", "RUN", panel="Model"),
     )
     epochs: int = Field(
         default=20,
         ge=1,
         description="Number of passes over the training pairs.",
-        json_schema_extra=flag("--epochs", "N"),
+        json_schema_extra=flag("--epochs", "N", panel="Options"),
     )
     max_steps: int | None = Field(
         default=None,
         ge=1,
         description="Maximum number of steps. [default: no limit]",
-        json_schema_extra=flag("--steps", "N"),
+        json_schema_extra=flag("--steps", "N", panel="Options"),
     )
     batch_tokens: int = Field(
         default=4_096,

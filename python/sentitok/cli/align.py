@@ -74,6 +74,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "align",
+        rich_help_panel="Inspect and compare",
         short_help="Show the spans of a text that two tokenizers agree on.",
         cls=Command,
         no_args_is_help=True,

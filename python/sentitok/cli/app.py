@@ -28,6 +28,11 @@ from .command import Group, examples, on_terminal
 
 __all__ = ["app"]
 
+_HELP = """Train and run tokenizers: exact, deterministic, fast.
+
+In Python: Tokenizer.encode_batch encodes many texts, count_batch counts their tokens without keeping ids, and
+stream_decoder decodes ids as they arrive; see help(sentitok.Tokenizer)."""
+
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -44,8 +49,13 @@ def _build() -> typer.Typer:
         no_args_is_help=True,
         rich_markup_mode="rich" if on_terminal() else None,
         pretty_exceptions_enable=False,
-        epilog=examples("sentitok train-bpe corpus.txt --vocab 2000", 'sentitok show "A gripping film."'),
-        help="Train and run tokenizers: exact, deterministic, fast.",
+        epilog=examples(
+            "sentitok train-bpe corpus.txt --vocab 2000",
+            "sentitok train-bpe corpus.txt --extend tokenizer.json --add 100 -o extended.json",
+            'sentitok show "A gripping film."',
+            "sentitok bench corpus.txt --tokenizer tokenizer.json",
+        ),
+        help=_HELP,
     )
 
     @built.callback()
@@ -54,7 +64,7 @@ def _build() -> typer.Typer:
             False, "--version", help="Print the version.", callback=_print_version, is_eager=True
         ),
     ) -> None:
-        """Train and run tokenizers: exact, deterministic, fast."""
+        """Prints the version where it is asked for; the commands do the rest."""
 
     trainers = (train_bpe, train_wordpiece, train_unigram)
     others = (

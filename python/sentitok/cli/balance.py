@@ -61,6 +61,7 @@ class Balance:
             help="Share the vocabulary between languages: parity makes each merge for the language that "
             "needs the most tokens. Each SRC is then LANGUAGE=FILE, and so is each --counts; without "
             "LANGUAGE the name of the file is taken. [default: by counts alone]",
+            rich_help_panel="Languages",
         ),
     ] = None
     development: Annotated[
@@ -70,6 +71,7 @@ class Balance:
             metavar="LANGUAGE=FILE",
             help="With --balance: text that says the same in every language, whose tokens decide; one for "
             "each language. [default: the tokens of all text decide]",
+            rich_help_panel="Languages",
         ),
     ] = None
     ratio: Annotated[
@@ -79,6 +81,7 @@ class Balance:
             metavar="LANGUAGE=NUMBER",
             help="With --balance: wanted compression of a language, relative to the others, instead of "
             "--development; one for each language.",
+            rich_help_panel="Languages",
         ),
     ] = None
     window: Annotated[
@@ -89,6 +92,7 @@ class Balance:
             metavar="N",
             help="With --balance: limit the share of each language in the last N merges; 100 is usual. "
             "[default: no limit]",
+            rich_help_panel="Languages",
         ),
     ] = None
     alpha: Annotated[
@@ -97,6 +101,7 @@ class Balance:
             "--alpha",
             metavar="X",
             help="With --window: the limit is X divided by the number of languages.",
+            rich_help_panel="Languages",
         ),
     ] = 2.0
     global_merges: Annotated[
@@ -106,6 +111,7 @@ class Balance:
             min=0,
             metavar="N",
             help="With --balance: make the first N merges by the counts of all languages together.",
+            rich_help_panel="Languages",
         ),
     ] = 0
 

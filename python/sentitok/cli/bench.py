@@ -200,6 +200,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "bench",
+        rich_help_panel="Inspect and compare",
         short_help="Compare ids and speed with other libraries.",
         cls=Command,
         epilog=examples(

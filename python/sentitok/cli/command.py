@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -31,12 +31,50 @@ from .signals import INTERRUPTED, working
 if TYPE_CHECKING:
     from ..remote import LocalOutput
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print only the main result, such as a path or a number.")
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print the result as one JSON object.", rich_help_panel="Output"),
 ]
-Traceback = Annotated[bool, typer.Option("--traceback", help="Show the Python traceback of an error.")]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        help="Print only the main result, such as a path or a number.",
+        rich_help_panel="Output",
+    ),
+]
+Traceback = Annotated[
+    bool,
+    typer.Option("--traceback", help="Show the Python traceback of an error.", rich_help_panel="Output"),
+]
 
+
+# The panels of a `--help` page, in their order. An option names its own (`rich_help_panel`). One that names
+# none is in the first, which holds the options that people use most.
+PANELS = (
+    "Options",
+    "Input",
+    "Validation and test",
+    "Splitting",
+    "Vocabulary",
+    "SentencePiece",
+    "Superwords",
+    "Languages",
+    "Tokenizer file",
+    "Token shards",
+    "Chats",
+    "Model",
+    "Training",
+    "Reward",
+    "Sampling",
+    "Configuration",
+    "Memory and resuming",
+    "Parallel work",
+    "Output",
+)
+# A command with fewer options, those of `Output` apart, has one panel.
+_FEW = 8
 
 # Options by name, each with its annotation and default, and what makes one value of theirs.
 OptionGroup = tuple[Mapping[str, tuple[Any, Any]], Callable[..., Any]]
@@ -262,8 +300,41 @@ def _help_without_arguments(command: Any, ctx: Any, args: list[str]) -> None:
         ctx.exit(2)
 
 
+def _in_panels(params: list[Any]) -> list[Any]:
+    """Orders parameters by their panels; puts those of a command with few options in one panel."""
+    options = [param for param in params if param.param_type_name == "option"]
+    if sum(param.rich_help_panel != "Output" for param in options) <= _FEW:
+        for option in options:
+            option.rich_help_panel = None
+    return sorted(params, key=lambda param: PANELS.index(param.rich_help_panel or PANELS[0]))
+
+
+def _write_panels(formatter: Any, rows: list[tuple[str, tuple[str, str]]]) -> None:
+    """Writes rows of help without boxes, a section for each panel."""
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for panel, row in rows:
+        panels.setdefault(panel, []).append(row)
+    for panel, of_panel in panels.items():
+        with formatter.section(panel):
+            formatter.write_dl(of_panel)
+
+
 class Group(TyperGroup):
     """The commands together."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes the commands of a help page without boxes."""
+        commands = {name: cast("Any", self.get_command(ctx, name)) for name in self.list_commands(ctx)}
+        widest = max(map(len, commands), default=0)
+        rows = [
+            (
+                command.rich_help_panel or "Commands",
+                (name.ljust(widest), command.get_short_help_str(formatter.width)),
+            )
+            for name, command in commands.items()
+            if not command.hidden
+        ]
+        _write_panels(formatter, rows)
 
     def make_context(self, *args: Any, **more: Any) -> Any:
         """Reads the call up to the command's name."""
@@ -319,6 +390,21 @@ class Command(TyperCommand):
         for param in params:
             if param.name in readers:
                 param.process_value = _reading(param, readers[param.name])
+        self.params = _in_panels(params)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes the arguments and options of a help page without boxes."""
+        params = [(param, param.get_help_record(ctx)) for param in self.get_params(ctx)]
+        shown = [(param, row) for param, row in params if row is not None]
+        arguments = [("Arguments", row) for param, row in shown if param.param_type_name == "argument"]
+        options = [
+            (param.rich_help_panel or PANELS[0], row)
+            for param, row in shown
+            if param.param_type_name == "option"
+        ]
+        # `--help` is the last parameter, and is in the first panel.
+        options.sort(key=lambda row: PANELS.index(row[0]))
+        _write_panels(formatter, [*arguments, *options])
 
     def _keep_brackets(self) -> None:
         """Has `[default: 8]` in a help text show: on a terminal typer reads it as mark-up, and drops it."""

@@ -104,6 +104,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "compare",
+        rich_help_panel="Inspect and compare",
         short_help="Compare the ids that two tokenizers give for texts.",
         cls=Command,
         no_args_is_help=True,

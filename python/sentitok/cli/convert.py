@@ -101,6 +101,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "convert",
+        rich_help_panel="Change",
         short_help="Convert a tokenizer to another format.",
         cls=Command,
         no_args_is_help=True,

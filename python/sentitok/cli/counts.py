@@ -41,7 +41,12 @@ def count(
     out: Out = Path("all.counts"),
     shard_text: Annotated[
         str | None,
-        typer.Option("--shard", metavar="i/n", help="Count only part i of n of the text, from 0/n to n-1/n."),
+        typer.Option(
+            "--shard",
+            metavar="i/n",
+            help="Count only part i of n of the text, from 0/n to n-1/n.",
+            rich_help_panel="Parallel work",
+        ),
     ] = None,
     pre_tokenizer_name: PreTokenizerName = None,
     pattern: Pattern = None,
@@ -53,6 +58,7 @@ def count(
             metavar="NAME",
             help="Normalizer: hf-bert for train-wordpiece, sentencepiece for train-unigram, nfkc, ..., "
             "several joined with +. [default: none]",
+            rich_help_panel="Splitting",
         ),
     ] = None,
     line_ends: Annotated[
@@ -60,6 +66,7 @@ def count(
         typer.Option(
             "--line-ends",
             help="Mark where lines end, for --method sentencepiece of train-bpe and train-unigram.",
+            rich_help_panel="Splitting",
         ),
     ] = False,
     *,
@@ -176,6 +183,7 @@ def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
     app.command(
         "count",
+        rich_help_panel="Train",
         short_help="Count the pieces of text files, to train on the counts.",
         cls=Command,
         no_args_is_help=True,
@@ -187,6 +195,7 @@ def register(app: typer.Typer) -> None:
     )(grouped(count))
     app.command(
         "merge-counts",
+        rich_help_panel="Train",
         cls=Command,
         no_args_is_help=True,
         epilog=examples(

@@ -238,12 +238,14 @@ def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
     app.command(
         "doctor",
+        rich_help_panel="Inspect and compare",
         short_help="List unreachable tokens, and tokens that texts do not use.",
         cls=Command,
         epilog=examples("sentitok doctor tokenizer.json", "sentitok doctor tokenizer.json corpus.txt"),
     )(grouped(doctor))
     app.command(
         "prune",
+        rich_help_panel="Change",
         short_help="Remove tokens that texts do not use.",
         cls=Command,
         epilog=examples(

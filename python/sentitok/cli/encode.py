@@ -84,19 +84,28 @@ def encode(
     layout: Annotated[
         str,
         typer.Option(
-            "--layout", metavar="NAME", help="Layout of the shards: sentitok, nanogpt, megatron or text."
+            "--layout",
+            metavar="NAME",
+            help="Layout of the shards: sentitok, nanogpt, megatron or text.",
+            rich_help_panel="Token shards",
         ),
     ] = "sentitok",
     separator: Annotated[
         str | None,
         typer.Option(
-            "--separator", metavar="TOKEN", help="Token to add after each document. [default: none]"
+            "--separator",
+            metavar="TOKEN",
+            help="Token to add after each document. [default: none]",
+            rich_help_panel="Token shards",
         ),
     ] = None,
     shard_text: Annotated[
         str | None,
         typer.Option(
-            "--shard", metavar="i/n", help="Encode only part i of n of the text, from 0/n to n-1/n."
+            "--shard",
+            metavar="i/n",
+            help="Encode only part i of n of the text, from 0/n to n-1/n.",
+            rich_help_panel="Parallel work",
         ),
     ] = None,
     shard_tokens: Annotated[
@@ -107,11 +116,16 @@ def encode(
             metavar="N",
             help="Maximum size of a shard file, in tokens; a longer document gets its own file. "
             "[default: 134,217,728]",
+            rich_help_panel="Token shards",
         ),
     ] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Start again, and replace token shards that exist, finished or not."),
+        typer.Option(
+            "--force",
+            help="Start again, and replace token shards that exist, finished or not.",
+            rich_help_panel="Output",
+        ),
     ] = False,
     specials: Specials = "none",
     add_special_tokens: Annotated[
@@ -385,6 +399,7 @@ def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
     app.command(
         "encode",
+        rich_help_panel="Encode and decode",
         short_help="Encode files into token shards, or one text into ids.",
         cls=Command,
         epilog=examples(
@@ -395,6 +410,7 @@ def register(app: typer.Typer) -> None:
     )(grouped(encode))
     app.command(
         "decode",
+        rich_help_panel="Encode and decode",
         cls=Command,
         epilog=examples(
             "sentitok decode 32 72 73 -t tokenizer.json",

@@ -29,6 +29,7 @@ class ChatOptions:
             metavar="DIR",
             help="Encode chats, JSON Lines with messages or conversations, by this folder's "
             "tokenizer and chat template.",
+            rich_help_panel="Chats",
         ),
     ] = None
     chat_template: Annotated[
@@ -37,10 +38,14 @@ class ChatOptions:
             "--chat-template",
             metavar="FILE",
             help="With --chat, another template: a file, or the name of one of the folder's.",
+            rich_help_panel="Chats",
         ),
     ] = None
     mask: Annotated[
-        bool, typer.Option("--mask", help="With --chat, also write which ids the assistant wrote.")
+        bool,
+        typer.Option(
+            "--mask", help="With --chat, also write which ids the assistant wrote.", rich_help_panel="Chats"
+        ),
     ] = False
     pack: Annotated[
         int | None,
@@ -49,11 +54,16 @@ class ChatOptions:
             min=1,
             metavar="N",
             help="With --chat, pack whole chats into rows of at most N ids, by best fit.",
+            rich_help_panel="Chats",
         ),
     ] = None
     pack_cut: Annotated[
         bool,
-        typer.Option("--pack-cut", help="With --pack, cut chats where a row ends, so that rows are full."),
+        typer.Option(
+            "--pack-cut",
+            help="With --pack, cut chats where a row ends, so that rows are full.",
+            rich_help_panel="Chats",
+        ),
     ] = False
     truncate: Annotated[
         str,
@@ -62,6 +72,7 @@ class ChatOptions:
             metavar="RULE",
             help="With --pack, what to do with a chat longer than a row: error, drop (leave it out), left "
             "(keep its end) or right (keep its beginning).",
+            rich_help_panel="Chats",
         ),
     ] = "error"
     pad: Annotated[
@@ -71,6 +82,7 @@ class ChatOptions:
             metavar="TOKEN",
             help="With --pack, token that readers fill rows with. [default: the folder's for padding, else "
             "for the end of a text]",
+            rich_help_panel="Chats",
         ),
     ] = None
 

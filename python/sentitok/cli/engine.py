@@ -23,6 +23,7 @@ Address = Annotated[
         metavar="ADDRESS",
         help="Address of a running cluster: auto or host:6379 of ray, tcp://host:8786 of dask. "
         "[default: start one here]",
+        rich_help_panel="Parallel work",
     ),
 ]
 
@@ -77,6 +78,7 @@ class EngineOptions:
             metavar="NAME",
             help="Spread the work over processes of this machine, or a cluster of ray or dask; the result is "
             "the same. All machines must see the files and the output under the same paths.",
+            rich_help_panel="Parallel work",
         ),
     ] = None
     address: Address = None
@@ -88,6 +90,7 @@ class EngineOptions:
             metavar="N",
             help="Number of workers that --engine starts here; each has one thread, or --threads. "
             "[default: one for each processor]",
+            rich_help_panel="Parallel work",
         ),
     ] = None
     on_error: Annotated[
@@ -97,6 +100,7 @@ class EngineOptions:
             metavar="WHAT",
             help="With --engine, what to do with a part that fails each time it is tried: stop, or skip "
             "(leave it out and say so).",
+            rich_help_panel="Parallel work",
         ),
     ] = "stop"
     shard_bytes: Annotated[
@@ -105,6 +109,7 @@ class EngineOptions:
             "--shard-bytes",
             metavar="SIZE",
             help="With --engine, how much of the files one task reads, such as 256M. [default: 64M]",
+            rich_help_panel="Parallel work",
         ),
     ] = None
 

@@ -278,6 +278,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "eval",
+        rich_help_panel="Inspect and compare",
         short_help="Measure tokenizers on text.",
         cls=Command,
         no_args_is_help=True,

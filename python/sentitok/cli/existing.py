@@ -21,7 +21,9 @@ from .output import Output
 
 __all__ = ["Force", "Write", "announce", "check_file", "put", "put_file"]
 
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist and would change.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace files that exist and would change.", rich_help_panel="Output")
+]
 
 # Writes a file or a folder of that name; returns the files.
 Write = Callable[[Path], Iterable[str | PathLike[str]]]

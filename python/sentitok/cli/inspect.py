@@ -160,6 +160,7 @@ def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
     app.command(
         "show",
+        rich_help_panel="Inspect and compare",
         cls=Command,
         epilog=examples(
             'sentitok show "A gripping film, 9/10 👍🏽" -t tokenizer.json',
@@ -168,6 +169,7 @@ def register(app: typer.Typer) -> None:
     )(show)
     app.command(
         "info",
+        rich_help_panel="Inspect and compare",
         short_help="Describe a tokenizer, counts or token shards.",
         cls=Command,
         no_args_is_help=True,

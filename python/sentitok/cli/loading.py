@@ -21,13 +21,24 @@ Pattern = Annotated[
         "--pattern",
         metavar="NAME",
         help="Pre-tokenizer of a .tiktoken file, which needs one: cl100k, o200k, ...",
+        rich_help_panel="Tokenizer file",
     ),
 ]
 SpecialTokens = Annotated[
     list[str] | None,
-    typer.Option("--special", metavar="TOKEN=ID", help="Special token of a .tiktoken file; repeatable."),
+    typer.Option(
+        "--special",
+        metavar="TOKEN=ID",
+        help="Special token of a .tiktoken file; repeatable.",
+        rich_help_panel="Tokenizer file",
+    ),
 ]
-Cased = Annotated[bool, typer.Option("--cased", help="Keep the case of letters when reading vocab.txt.")]
+Cased = Annotated[
+    bool,
+    typer.Option(
+        "--cased", help="Keep the case of letters when reading vocab.txt.", rich_help_panel="Tokenizer file"
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)

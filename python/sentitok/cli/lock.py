@@ -126,6 +126,7 @@ def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
     app.command(
         "lock",
+        rich_help_panel="Check and serve",
         short_help="Write down what a tokenizer does, to find changes later.",
         cls=Command,
         no_args_is_help=True,
@@ -133,6 +134,7 @@ def register(app: typer.Typer) -> None:
     )(lock)
     app.command(
         "check",
+        rich_help_panel="Check and serve",
         short_help="Compare a tokenizer with its lock file, and with transformers.",
         cls=Command,
         no_args_is_help=True,

@@ -28,6 +28,7 @@ class Parallel:
             "--parallel",
             help="Compare languages: each FILE is LANGUAGE=FILE, and says the same as the others. "
             "Without LANGUAGE the name of the file is taken.",
+            rich_help_panel="Languages",
         ),
     ] = False
     against: Annotated[
@@ -37,6 +38,7 @@ class Parallel:
             metavar="LANGUAGE",
             help="With --parallel: language to compare the others with. [default: en, else that of the "
             "fewest tokens]",
+            rich_help_panel="Languages",
         ),
     ] = None
 

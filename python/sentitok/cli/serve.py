@@ -140,6 +140,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "serve",
+        rich_help_panel="Check and serve",
         short_help="Show the tokens of what you type on a page.",
         cls=Command,
         no_args_is_help=True,

@@ -21,6 +21,7 @@ class Superwords:
             metavar="N",
             help="Merge across words once the vocabulary has N tokens: 24000 or 24k (SuperBPE); with "
             "--extend, the size of the base adds superwords only. The text is read three times.",
+            rich_help_panel="Superwords",
         ),
     ] = None
     superwords: Annotated[
@@ -30,6 +31,7 @@ class Superwords:
             metavar="auto",
             help="Join words of one token each as soon as they are more frequent than other merges "
             "(BoundlessBPE), instead of --superwords-from.",
+            rich_help_panel="Superwords",
         ),
     ] = None
     max_superword_words: Annotated[
@@ -39,6 +41,7 @@ class Superwords:
             min=2,
             metavar="N",
             help="Maximum number of words in a superword. [default: 4]",
+            rich_help_panel="Superwords",
         ),
     ] = None
     superword_rule: Annotated[
@@ -48,6 +51,7 @@ class Superwords:
             metavar="RULE",
             help="What no superword crosses: sentences (a full stop or colon before a space, and line feeds) "
             "or lines. [default: sentences]",
+            rich_help_panel="Superwords",
         ),
     ] = None
 

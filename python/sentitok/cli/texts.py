@@ -44,6 +44,7 @@ Format = Annotated[
         metavar="FORMAT",
         help="Format of the files: lines, text (one document a file), jsonl:FIELD, csv:COLUMN, "
         "tsv:COLUMN or parquet:COLUMN. [default: by file name]",
+        rich_help_panel="Input",
     ),
 ]
 InvalidUtf8 = Annotated[
@@ -52,6 +53,7 @@ InvalidUtf8 = Annotated[
         "--invalid-utf8",
         metavar="WHAT",
         help="What to do with bytes that are not UTF-8: error, replace (with U+FFFD) or bytes (keep them).",
+        rich_help_panel="Input",
     ),
 ]
 # Of texts that are not kept as bytes.
@@ -61,6 +63,7 @@ InvalidText = Annotated[
         "--invalid-utf8",
         metavar="WHAT",
         help="What to do with bytes that are not UTF-8: replace (with U+FFFD, and say how many) or error.",
+        rich_help_panel="Input",
     ),
 ]
 MaxLineBytes = Annotated[
@@ -70,6 +73,7 @@ MaxLineBytes = Annotated[
         metavar="SIZE",
         help="Maximum size of a line, row or piped text, such as 512M or 2G; a longer one is an "
         "error. [default: 256M]",
+        rich_help_panel="Input",
     ),
 ]
 Threads = Annotated[
@@ -79,6 +83,7 @@ Threads = Annotated[
         min=1,
         metavar="N",
         help="Number of threads; the result does not depend on it. [default: all cores]",
+        rich_help_panel="Parallel work",
     ),
 ]
 

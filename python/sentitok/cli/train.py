@@ -47,9 +47,15 @@ Pattern = Annotated[
         metavar="REGEX",
         help="Regular expression that splits text into pieces, instead of a pre-tokenizer; \\w, \\b "
         "and character classes mean what they do in Hugging Face tokenizers.",
+        rich_help_panel="Splitting",
     ),
 ]
-LookAround = Annotated[bool, typer.Option("--look-around", help="Allow look-around and \\b in --pattern.")]
+LookAround = Annotated[
+    bool,
+    typer.Option(
+        "--look-around", help="Allow look-around and \\b in --pattern.", rich_help_panel="Splitting"
+    ),
+]
 MaxMemory = Annotated[
     str | None,
     typer.Option(
@@ -57,6 +63,7 @@ MaxMemory = Annotated[
         metavar="SIZE",
         help="Maximum memory for counts, such as 512M or 2G; beyond it counts go to disk. "
         "[default: no limit]",
+        rich_help_panel="Memory and resuming",
     ),
 ]
 MaxPieceBytes = Annotated[
@@ -66,6 +73,7 @@ MaxPieceBytes = Annotated[
         min=1,
         metavar="N",
         help="Maximum size of a piece, in bytes; longer ones are cut and reported. [default: no limit]",
+        rich_help_panel="Splitting",
     ),
 ]
 SpacesBehind = Annotated[
@@ -73,11 +81,16 @@ SpacesBehind = Annotated[
     typer.Option(
         "--spaces-behind",
         help="With --method sentencepiece: put spaces at the end of words and pieces, not at the beginning.",
+        rich_help_panel="SentencePiece",
     ),
 ]
 PiecesOfSpaces = Annotated[
     bool,
-    typer.Option("--pieces-of-spaces", help="With --method sentencepiece: let runs of spaces be pieces."),
+    typer.Option(
+        "--pieces-of-spaces",
+        help="With --method sentencepiece: let runs of spaces be pieces.",
+        rich_help_panel="SentencePiece",
+    ),
 ]
 
 Counts = Annotated[
@@ -96,6 +109,7 @@ MinCount = Annotated[
         min=0,
         metavar="N",
         help="Drop pieces that occur fewer than N times in all text or counts together.",
+        rich_help_panel="Input",
     ),
 ]
 Sample = Annotated[
@@ -105,11 +119,14 @@ Sample = Annotated[
         metavar="SIZE",
         help="Count a random sample of the documents: about SIZE bytes, such as 2G, or a share, such as 10%. "
         "[default: all documents]",
+        rich_help_panel="Input",
     ),
 ]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", min=0, metavar="N", help="Seed of --sample. [default: 0]"),
+    typer.Option(
+        "--seed", min=0, metavar="N", help="Seed of --sample. [default: 0]", rich_help_panel="Input"
+    ),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write the tokenizer to.")]
 Vocab = Annotated[
@@ -123,7 +140,13 @@ Vocab = Annotated[
 ]
 MinFrequency = Annotated[
     int,
-    typer.Option("--min-frequency", min=0, metavar="N", help="Merge only pairs that occur at least N times."),
+    typer.Option(
+        "--min-frequency",
+        min=0,
+        metavar="N",
+        help="Merge only pairs that occur at least N times.",
+        rich_help_panel="Vocabulary",
+    ),
 ]
 NormalizerName = Annotated[
     str | None,
@@ -141,6 +164,7 @@ LimitAlphabet = Annotated[
         min=1,
         metavar="N",
         help="Maximum size of the alphabet: keep the N most frequent characters. [default: no limit]",
+        rich_help_panel="Vocabulary",
     ),
 ]
 MaxTokenLength = Annotated[
@@ -151,14 +175,24 @@ MaxTokenLength = Annotated[
         metavar="N",
         help="No token reaches N characters: merges whose token would have N or more are not made, but any "
         "two characters may join. Byte-level BPE counts bytes. [default: no limit]",
+        rich_help_panel="Vocabulary",
     ),
 ]
 ByteFallback = Annotated[
-    bool, typer.Option("--byte-fallback", help="Encode unknown characters as byte tokens, <0x00> to <0xFF>.")
+    bool,
+    typer.Option(
+        "--byte-fallback",
+        help="Encode unknown characters as byte tokens, <0x00> to <0xFF>.",
+        rich_help_panel="Vocabulary",
+    ),
 ]
 DryRun = Annotated[
     bool,
-    typer.Option("--dry-run", help="Estimate files, bytes, distinct pieces and memory without training."),
+    typer.Option(
+        "--dry-run",
+        help="Estimate files, bytes, distinct pieces and memory without training.",
+        rich_help_panel="Output",
+    ),
 ]
 
 
@@ -216,6 +250,7 @@ class Saving:
             metavar="DIR",
             help="Folder to save progress to, about every minute and on Ctrl-C or SIGTERM; deleted when the "
             "tokenizer is written.",
+            rich_help_panel="Memory and resuming",
         ),
     ] = None
     resume: Annotated[
@@ -224,6 +259,7 @@ class Saving:
             "--resume",
             help="Continue from --checkpoint, or begin if nothing is saved there; the result is the same as "
             "without a break. Options and text must be the same.",
+            rich_help_panel="Memory and resuming",
         ),
     ] = False
 

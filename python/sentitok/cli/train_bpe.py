@@ -110,6 +110,7 @@ def train_bpe(
             metavar="WHAT",
             help="Alphabet to start from: bytes, none, or a list of characters. [default: bytes; with "
             "--unit chars none]",
+            rich_help_panel="Vocabulary",
         ),
     ] = None,
     limit_alphabet: LimitAlphabet = None,
@@ -120,6 +121,7 @@ def train_bpe(
             "--continuing-subword-prefix",
             metavar="TEXT",
             help="Prefix of tokens that continue a word, such as ##. [default: none]",
+            rich_help_panel="Vocabulary",
         ),
     ] = None,
     end_of_word_suffix: Annotated[
@@ -128,6 +130,7 @@ def train_bpe(
             "--end-of-word-suffix",
             metavar="TEXT",
             help="Suffix of tokens that end a word, such as </w>. [default: none]",
+            rich_help_panel="Vocabulary",
         ),
     ] = None,
     byte_fallback: ByteFallback = False,
@@ -138,11 +141,17 @@ def train_bpe(
             metavar="UNIT",
             help="Unit to merge: bytes or chars. [default: chars with metaspace, --byte-fallback, or "
             "a base of characters; else bytes]",
+            rich_help_panel="Vocabulary",
         ),
     ] = None,
     unk_token: Annotated[
         str | None,
-        typer.Option("--unk-token", metavar="TOKEN", help="Token for unknown characters. [default: none]"),
+        typer.Option(
+            "--unk-token",
+            metavar="TOKEN",
+            help="Token for unknown characters. [default: none]",
+            rich_help_panel="Vocabulary",
+        ),
     ] = None,
     tie_break: Annotated[
         str | None,
@@ -151,6 +160,7 @@ def train_bpe(
             metavar="RULE",
             help="Which of equally frequent pairs to merge first, by the rule of huggingface, bytes "
             "or sentencepiece. [default: huggingface]",
+            rich_help_panel="Vocabulary",
         ),
     ] = None,
     method: Annotated[
@@ -168,6 +178,7 @@ def train_bpe(
             metavar="SHARE",
             help="With --method sentencepiece: share of the text whose characters get tokens; the "
             "rarest are left out. [default: 0.9995]",
+            rich_help_panel="SentencePiece",
         ),
     ] = None,
     max_piece_length: Annotated[
@@ -177,11 +188,16 @@ def train_bpe(
             min=1,
             metavar="N",
             help="With --method sentencepiece: maximum length of a piece, in characters. [default: 16]",
+            rich_help_panel="SentencePiece",
         ),
     ] = None,
     split_digits: Annotated[
         bool,
-        typer.Option("--split-digits", help="With --method sentencepiece: make each digit a separate piece."),
+        typer.Option(
+            "--split-digits",
+            help="With --method sentencepiece: make each digit a separate piece.",
+            rich_help_panel="SentencePiece",
+        ),
     ] = False,
     treat_whitespace_as_suffix: SpacesBehind = False,
     allow_whitespace_only_pieces: PiecesOfSpaces = False,
@@ -191,6 +207,7 @@ def train_bpe(
             "--user-defined",
             metavar="TEXT",
             help="With --method sentencepiece: text that is always one token; repeatable.",
+            rich_help_panel="SentencePiece",
         ),
     ] = None,
     *,
@@ -267,6 +284,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "train-bpe",
+        rich_help_panel="Train",
         short_help="Train a BPE tokenizer.",
         cls=TrainCommand,
         no_args_is_help=True,

@@ -57,7 +57,10 @@ def train_unigram(
         typer.Option("--user-defined", metavar="TEXT", help="Text that is always one token; repeatable."),
     ] = None,
     unk_token: Annotated[
-        str, typer.Option("--unk-token", metavar="TOKEN", help="Token for unknown characters.")
+        str,
+        typer.Option(
+            "--unk-token", metavar="TOKEN", help="Token for unknown characters.", rich_help_panel="Vocabulary"
+        ),
     ] = "<unk>",
     byte_fallback: ByteFallback = False,
     character_coverage: Annotated[
@@ -66,15 +69,26 @@ def train_unigram(
             "--character-coverage",
             metavar="SHARE",
             help="Share of the text whose characters get tokens; the rarest are left out.",
+            rich_help_panel="Vocabulary",
         ),
     ] = 0.9995,
     required_chars: Annotated[
-        str, typer.Option("--required-chars", metavar="CHARS", help="Characters that are always tokens.")
+        str,
+        typer.Option(
+            "--required-chars",
+            metavar="CHARS",
+            help="Characters that are always tokens.",
+            rich_help_panel="Vocabulary",
+        ),
     ] = "",
     max_piece_length: Annotated[
         int,
         typer.Option(
-            "--max-piece-length", min=1, metavar="N", help="Maximum length of a piece, in characters."
+            "--max-piece-length",
+            min=1,
+            metavar="N",
+            help="Maximum length of a piece, in characters.",
+            rich_help_panel="Vocabulary",
         ),
     ] = 16,
     split_by_script: Annotated[
@@ -82,6 +96,7 @@ def train_unigram(
         typer.Option(
             "--split-by-script/--join-scripts",
             help="Keep characters of different scripts in different pieces, or allow both in one.",
+            rich_help_panel="Splitting",
         ),
     ] = True,
     split_by_number: Annotated[
@@ -89,6 +104,7 @@ def train_unigram(
         typer.Option(
             "--split-by-number/--join-numbers",
             help="Keep digits and letters in different pieces, or allow both in one.",
+            rich_help_panel="Splitting",
         ),
     ] = True,
     split_by_whitespace: Annotated[
@@ -96,15 +112,20 @@ def train_unigram(
         typer.Option(
             "--split-by-whitespace/--join-words",
             help="Keep words in different pieces, or allow several in one.",
+            rich_help_panel="Splitting",
         ),
     ] = True,
     split_digits: Annotated[
-        bool, typer.Option("--split-digits", help="Make each digit a separate piece.")
+        bool,
+        typer.Option("--split-digits", help="Make each digit a separate piece.", rich_help_panel="Splitting"),
     ] = False,
     treat_whitespace_as_suffix: SpacesBehind = False,
     allow_whitespace_only_pieces: PiecesOfSpaces = False,
     hard_vocab_limit: Annotated[
-        bool, typer.Option("--hard-vocab-limit", help="Fail if --vocab cannot be reached.")
+        bool,
+        typer.Option(
+            "--hard-vocab-limit", help="Fail if --vocab cannot be reached.", rich_help_panel="Vocabulary"
+        ),
     ] = False,
     method: Annotated[
         str,
@@ -171,6 +192,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "train-unigram",
+        rich_help_panel="Train",
         short_help="Train a Unigram tokenizer, as SentencePiece does.",
         cls=TrainCommand,
         no_args_is_help=True,

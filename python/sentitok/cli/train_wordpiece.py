@@ -46,6 +46,7 @@ def train_wordpiece(
             "--score",
             metavar="NAME",
             help="Score of pairs, the highest merged first: frequency (as Hugging Face), likelihood or pmi.",
+            rich_help_panel="Vocabulary",
         ),
     ] = "frequency",
     lowercase: Annotated[
@@ -65,19 +66,31 @@ def train_wordpiece(
     unk_token: Annotated[
         str,
         typer.Option(
-            "--unk-token", metavar="TOKEN", help="Token for words that the vocabulary cannot spell."
+            "--unk-token",
+            metavar="TOKEN",
+            help="Token for words that the vocabulary cannot spell.",
+            rich_help_panel="Vocabulary",
         ),
     ] = "[UNK]",
     min_frequency: MinFrequency = 0,
     initial_alphabet: Annotated[
-        str, typer.Option("--initial-alphabet", metavar="CHARS", help="Characters that are always tokens.")
+        str,
+        typer.Option(
+            "--initial-alphabet",
+            metavar="CHARS",
+            help="Characters that are always tokens.",
+            rich_help_panel="Vocabulary",
+        ),
     ] = "",
     limit_alphabet: LimitAlphabet = None,
     max_token_length: MaxTokenLength = None,
     continuing_subword_prefix: Annotated[
         str,
         typer.Option(
-            "--continuing-subword-prefix", metavar="TEXT", help="Prefix of tokens that continue a word."
+            "--continuing-subword-prefix",
+            metavar="TEXT",
+            help="Prefix of tokens that continue a word.",
+            rich_help_panel="Vocabulary",
         ),
     ] = "##",
     *,
@@ -133,6 +146,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "train-wordpiece",
+        rich_help_panel="Train",
         short_help="Train a WordPiece tokenizer, as for BERT.",
         cls=TrainCommand,
         no_args_is_help=True,

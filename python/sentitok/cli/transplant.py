@@ -151,6 +151,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "transplant",
+        rich_help_panel="Change",
         short_help="Give a model another tokenizer.",
         cls=Command,
         no_args_is_help=True,

@@ -178,6 +178,7 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "verify",
+        rich_help_panel="Encode and decode",
         short_help="Check that token shards are what was written.",
         cls=Command,
         no_args_is_help=True,
