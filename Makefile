@@ -69,8 +69,8 @@ $(STAMP)/dev: $(STAMP)/built $(STAMP)/torch pyproject.toml
 	$(INSTALL) --extras dev models
 	touch $@
 
-# What the site is built with; the package itself is not needed.
-$(STAMP)/docs: $(STAMP)/venv pyproject.toml
+# What the site is built with; its reference is read from the package.
+$(STAMP)/docs: $(STAMP)/models pyproject.toml
 	$(INSTALL) --extras docs
 	touch $@
 
@@ -152,7 +152,7 @@ instructions:
 bench: $(STAMP)/dev $(STAMP)/release
 	$(BIN)/python benches/quick.py
 
-# Writes docs/benchmarks.md and the figures of the README: hours of a quiet machine.
+# Writes docs/lab/benchmarks.md and the figures of the README: hours of a quiet machine.
 bench-all: $(STAMP)/rivals $(STAMP)/release
 	$(BIN)/python benches/report.py
 

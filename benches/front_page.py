@@ -1,4 +1,4 @@
-"""The table of the README, from the tables of docs/benchmarks.md alone.
+"""The table of the README, from the tables of docs/lab/benchmarks.md alone.
 
     python benches/front_page.py      # writes it; `report.py` does so as well
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "lab" / "benchmarks.md"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 

@@ -5,7 +5,7 @@
     python benches/pictures.py --to folder --format png
 
 Each figure is drawn by a command that anyone can type, or from `benches/models/results.jsonl`;
-docs/pictures/README.md says of each what it was made from, at which commit and when. Runs have one thread
+docs/lab/pictures.md says of each what it was made from, at which commit and when. Runs have one thread
 and a seed, so on one machine the same code draws the same figures. The picture of the page is a browser's
 (`screenshot.py`), always PNG. Not for tables (`report.py`, `models/table.py`).
 """
@@ -30,7 +30,7 @@ SENTENCES = "tests/data/sentences"
 CORPUS = "tests/data/corpus"
 # Larger files make pages slow.
 MOST_BYTES = 150_000
-ABOUT = "README.md"
+ABOUT = ROOT / "docs" / "lab" / "pictures.md"
 
 
 def typed(folder: Path, *commands: str) -> list[str]:
@@ -153,7 +153,7 @@ def git(*args: str) -> str:
 
 def noted(folder: Path, made: dict[str, list[str]]) -> None:
     """Writes where each figure comes from; of those not made now, what was written stays."""
-    path = folder / ABOUT
+    path = ABOUT if folder == PICTURES else folder / "README.md"
     old = path.read_text("utf-8") if path.is_file() else ""
     sections = {part.split("\n", 1)[0].strip(): part for part in old.split("\n## ")[1:]}
     # A checkout with changes, except for the figures themselves, is not what its commit says.

@@ -1,7 +1,7 @@
 """Tables of training, encoding and models in some minutes: `make bench`.
 
-Changes no file and does not wait for a quiet machine, so read the ratios. All tables of docs/benchmarks.md:
-`make bench-all` (`report.py`).
+Changes no file and does not wait for a quiet machine, so read the ratios. All tables of
+docs/lab/benchmarks.md: `make bench-all` (`report.py`).
 """
 
 import subprocess

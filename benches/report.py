@@ -1,4 +1,4 @@
-"""Runs all measurements and writes docs/benchmarks.md: `make bench-all`.
+"""Runs all measurements and writes docs/lab/benchmarks.md: `make bench-all`.
 
 How a figure is made: `measure.py`. `python benches/report.py train encode` runs
 only those sections; each takes its place on the page when it is done. `--print`
@@ -338,7 +338,7 @@ def main(wanted: Sequence[str]) -> None:
     unknown = set(wanted) - set(SECTIONS)
     if unknown:
         sys.exit(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
-    path = corpora.ROOT / "docs" / "benchmarks.md"
+    path = corpora.ROOT / "docs" / "lab" / "benchmarks.md"
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
         for section in wanted or SECTIONS:

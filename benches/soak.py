@@ -3,7 +3,7 @@
 Encodes, decodes, splits, counts and loads without pause, from several threads,
 texts that differ each time: words never seen, long runs, all scripts, now and
 then a text of many megabytes. Prints the resident memory every while, and ends
-with status 1 when more stays at the end than `docs/performance.md` says: what
+with status 1 when more stays at the end than `docs/lab/performance.md` says: what
 stood at the start, what tokenizers and patterns keep, freed blocks that are kept
 for the next, and fragments. Nothing in the environment is set for it.
 """

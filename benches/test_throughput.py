@@ -1,6 +1,6 @@
 """pytest-benchmark: throughput by task; what was computed is checked first.
 
-For the comparison in docs/benchmarks.md see `report.py`, which gives each
+For the comparison in docs/lab/benchmarks.md see `report.py`, which gives each
 library a process of its own. Here the same process runs again and again, so
 these figures are warm ones; use them to see your own change.
 """

@@ -1,6 +1,6 @@
 """transformers' own tokenization tests, run untouched and then with every fast tokenizer accelerated.
 
-    python benches/transformers_cases.py CHECKOUT       # writes docs/transformers-cases.md
+    python benches/transformers_cases.py CHECKOUT       # writes docs/reference/transformers-cases.md
 
 Both runs use the installed transformers; CHECKOUT, its sources, gives the tests of a version near it. What
 they load from the hub is replaced by a tokenizer of the same class with a small vocabulary, so many cases
@@ -29,7 +29,7 @@ import page as pages
 from measure import markdown
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "transformers-cases.md"
+PAGE = ROOT / "docs" / "reference" / "transformers-cases.md"
 HEAD = (
     "# transformers' own tests\n\nWritten by `python benches/transformers_cases.py CHECKOUT`, not by hand. "
     "What `sentitok.accelerate` does is in [from-transformers.md](from-transformers.md#one-line-for-serving)."

@@ -221,7 +221,7 @@ impl Tokenizer {
 
     /// SHA-256 of [`Tokenizer::to_bytes`] without [`Tokenizer::call_defaults`], in hexadecimal. It
     /// covers everything that decides ids and text. A conversion to a format that cannot store a
-    /// part, such as sums in 64 bits in SentencePiece's, changes it; docs/formats.md lists these
+    /// part, such as sums in 64 bits in SentencePiece's, changes it; docs/reference/formats.md lists these
     /// parts.
     ///
     /// # Errors

@@ -1,42 +1,55 @@
-"""What mkdocs is told beside mkdocs.yml: pages outside docs/, and Markdown as code hosts read it.
+"""Hooks of mkdocs: add pages outside docs/ and the reference, rewrite CommonMark for Python-Markdown.
 
-Not for the content of pages, which are plain Markdown first. Code hosts read CommonMark; mkdocs uses
-Python-Markdown, which wants four spaces before nested items, a blank line before a list, and no
-backslash before `|` in code. `tests/test_site.py` compares what both make of every page.
+Code hosts read CommonMark; mkdocs uses Python-Markdown, which wants four spaces before nested items, a blank
+line before a list, and no backslash before `|` in code. `tests/test_site.py` compares what both make of
+every page.
 """
 
+import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-# Pages beside docs/.
-OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
-# Files that pages link to, which are no pages.
-SOURCES = ("rust/lib.rs",)
+# Pages outside docs/. README.md is for code hosts and package indexes; the site begins with docs/index.md.
+OUTSIDE = ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 
 _ITEM = re.compile(r"([-*+]|\d{1,9}[.)]) +(?=\S)")
 _FENCE = re.compile(r"(`{3,}|~{3,})")
-_LINK = re.compile(r"(\]\()(docs/|\.\./)([\w./-]+\.(?:md|png|svg)\b)")
+_LINK = re.compile(r"\]\(([\w./-]+\.(?:md|png|svg))(?=[)#])")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds what lies beside docs/."""
+    """Adds the pages outside docs/, and the reference, which is generated."""
     from mkdocs.structure.files import File
 
-    for name in OUTSIDE + SOURCES:
+    # mkdocs loads this file by its path, so its folder is not on Python's path.
+    sys.path.insert(0, str(Path(__file__).parent))
+    import reference
+
+    for name in OUTSIDE:
         files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
+    for name, page in reference.pages().items():
+        files.append(File.generated(config, name, content=page))
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Rewrites a page."""
-    return as_python_markdown(as_one_folder(markdown))
+    return as_python_markdown(as_one_folder(markdown, page.file.src_uri))
 
 
-def as_one_folder(markdown: str) -> str:
-    """Has links between docs/ and the folder above it lead to one folder, as the site is."""
-    return _LINK.sub(r"\1\3", markdown)
+def as_one_folder(markdown: str, page: str) -> str:
+    """Changes links as if the files of docs/ were beside CONTRIBUTING.md, as they are on the site."""
+    source = page if page in OUTSIDE else f"docs/{page}"
+
+    def moved(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link[1]))
+        target = "index.md" if target == "README.md" else target.removeprefix("docs/")
+        return f"]({posixpath.relpath(target, posixpath.dirname(page) or '.')}"
+
+    return _LINK.sub(moved, markdown)
 
 
 def as_python_markdown(markdown: str) -> str:

@@ -1,9 +1,9 @@
-"""Writes docs/reference.md and docs/commands.md: the public names and the commands, as they are.
+"""Makes the reference of the site: a page for each public module, and one for each program.
 
-    python scripts/reference.py           # writes both; a test compares them with the code
+    python scripts/reference.py FOLDER      # writes the pages as Markdown; `make docs` puts them on the site
 
-Signatures of the extension are those of its stub, all else is read from what is imported: docstrings,
-and the help of each command. So nothing here is typed by hand. Not for how to use them: README.md.
+Signatures of the extension come from its stub, everything else from the imported modules: docstrings, and the
+help of each command. The pages are not in git, so they cannot be out of date.
 """
 
 import ast
@@ -12,7 +12,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,10 +21,11 @@ import typer
 
 ROOT = Path(__file__).resolve().parent.parent
 STUB = ROOT / "python" / "sentitok" / "_sentitok.pyi"
-PYTHON = ROOT / "docs" / "reference.md"
-COMMANDS = ROOT / "docs" / "commands.md"
-# Modules beside the extension whose `__all__` is public, with what they are for.
+# Folder of the pages on the site.
+FOLDER = "reference"
+# Modules whose `__all__` is public; `sentitok` is the extension's.
 MODULES = (
+    "sentitok",
     "sentitok.names",
     "sentitok.corpus_shards",
     "sentitok.datasets",
@@ -42,22 +43,36 @@ WIDTH = 100
 _HEADING = re.compile(r"^(Args|Attributes|Returns|Raises|Yields):$")
 
 
-def python_page() -> str:
-    """Returns the page of the Python names."""
-    parts = [
-        "# Python reference\n\nMade by `python scripts/reference.py` from the stub and the docstrings.",
-        *_extension(ast.parse(STUB.read_text("utf-8"))),
-    ]
+def pages() -> dict[str, str]:
+    """Returns each page by its path on the site."""
+    return {f"{FOLDER}/{name}": page for name, page in (python_pages() | command_pages()).items()}
+
+
+def python_pages() -> dict[str, str]:
+    """Returns a page for each module, and one with their contents."""
+    found = {}
+    rows = ["| module | names |", "|---|---|"]
     for name in MODULES:
         module = importlib.import_module(name)
-        parts += [f"## `{name}`", _text(inspect.getdoc(module)), *_members(module)]
-    return "\n\n".join(parts) + "\n"
+        if name == "sentitok":
+            members = list(_extension(ast.parse(STUB.read_text("utf-8"))))
+            described = set(re.findall(r"^## `(\w+)`", "\n".join(members), re.M))
+            members += _members(module, [one for one in module.__all__ if one not in described])
+        else:
+            members = [_text(inspect.getdoc(module)), *_members(module, module.__all__)]
+        page = "\n\n".join([f"# `{name}`", *members]) + "\n"
+        found[f"python/{name}.md"] = page
+        # The headings of classes and functions; those of methods are one level deeper.
+        names = re.findall(r"^## `(\w+)`", page, re.M)
+        links = ", ".join(f"[`{one}`](python/{name}.md#{one.lower()})" for one in names)
+        rows.append(f"| [`{name}`](python/{name}.md) | {links} |")
+    contents = "# Python names\n\nEvery public name, from the docstrings.\n\n" + "\n".join(rows) + "\n"
+    return {"python.md": contents, **found}
 
 
 def _extension(stub: ast.Module) -> Iterator[str]:
     """Yields what the stub of the extension describes, in its order."""
     module = importlib.import_module("sentitok")
-    yield "## `sentitok`"
     aliases = [node for node in stub.body if isinstance(node, ast.AnnAssign) and node.value is not None]
     lines = [f"{_plain(node.target)} = {_plain(node.value)}" for node in aliases if node.value is not None]
     yield "Names of types in the signatures below:\n\n```python\n" + "\n".join(lines) + "\n```"
@@ -70,7 +85,7 @@ def _extension(stub: ast.Module) -> Iterator[str]:
 
 
 def _class_of_stub(node: ast.ClassDef, found: type) -> Iterator[str]:
-    yield f"### `{node.name}`"
+    yield f"## `{node.name}`"
     yield _text(inspect.getdoc(found))
     functions: dict[str, list[ast.FunctionDef]] = {}
     for member in node.body:
@@ -88,7 +103,7 @@ def _signature(overloads: list[ast.FunctionDef], owner: str, name: str = "") -> 
     """Returns the heading of a function, and its signatures as a block."""
     node = overloads[0]
     decorators = {ast.unparse(one) for one in node.decorator_list}
-    heading = f"#### `{owner}{name or node.name}`" if owner or name else f"### `{node.name}`"
+    heading = f"### `{owner}{name or node.name}`" if owner or name else f"## `{node.name}`"
     if "property" in decorators:
         return f"{heading}: `{_plain(node.returns)}`"
     lines = []
@@ -108,24 +123,24 @@ def _plain(node: ast.AST | None) -> str:
     return re.sub(r"\b_(?=[A-Z])", "", text)
 
 
-def _members(module: ModuleType) -> Iterator[str]:
-    """Yields what a module of Python makes public."""
-    for name in module.__all__:
+def _members(module: ModuleType, names: Iterable[str]) -> Iterator[str]:
+    """Yields these public names of a module of Python."""
+    for name in names:
         found = getattr(module, name)
         if inspect.isclass(found):
             made = vars(found).get("__init__")
             is_described = inspect.isfunction(made) and _own(made, found) and made.__doc__ is not None
-            yield _heading(f"### `{name}`", name, made) if is_described else f"### `{name}`"
+            yield _heading(f"## `{name}`", name, made) if is_described else f"## `{name}`"
             yield _text(inspect.getdoc(found))
             if is_described:
                 yield _text(inspect.getdoc(made))
             for member, value in vars(found).items():
                 if member.startswith("_") or not _own(value, found):
                     continue
-                yield _heading(f"#### `{name}.{member}`", f"{name}.{member}", value)
+                yield _heading(f"### `{name}.{member}`", f"{name}.{member}", value)
                 yield _text(inspect.getdoc(value))
         elif callable(found):
-            yield _heading(f"### `{name}`", name, found)
+            yield _heading(f"## `{name}`", name, found)
             yield _text(inspect.getdoc(found))
 
 
@@ -178,31 +193,50 @@ def _text(doc: str | None) -> str:
     return "\n".join(lines)
 
 
-def commands_page() -> str:
-    """Returns the page of the commands."""
-    parts = ["# Commands\n\nMade by `python scripts/reference.py` from the help of each command."]
+def command_pages() -> dict[str, str]:
+    """Returns a page for each program with the help of its commands, and one with their contents."""
     sentitok = importlib.import_module("sentitok.cli.app").app
     senti = importlib.import_module("sentimodels.cli.app").build()
-    for program, app in (("sentitok", sentitok), ("senti", senti)):
-        parts += _helps(typer.main.get_command(app), program)
-    return "\n\n".join(parts) + "\n"
+    found = {}
+    rows = ["| command | |", "|---|---|"]
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = str(WIDTH)
+    try:
+        for program, app in (("sentitok", sentitok), ("senti", senti)):
+            helps = list(_helps(typer.main.get_command(app), program))
+            parts = [f"{'#' * len(name.split())} {name}\n\n```text\n{text}\n```" for name, text, _ in helps]
+            found[f"commands/{program}.md"] = "\n\n".join(parts) + "\n"
+            rows += [
+                f"| [`{name}`](commands/{program}.md#{name.replace(' ', '-')}) | {short} |"
+                for name, _, short in helps
+            ]
+    finally:
+        if before is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = before
+    contents = "# Commands\n\nThe help of every command.\n\n" + "\n".join(rows) + "\n"
+    return {"commands.md": contents, **found}
 
 
-def _helps(command: Any, path: str, parent: Any = None) -> Iterator[str]:
-    """Yields the help of a command and of those below it."""
+def _helps(command: Any, path: str, parent: Any = None) -> Iterator[tuple[str, str, str]]:
+    """Yields the name, the help and the first sentence of a command and of those below it."""
     context = command.make_context(path.split()[-1], [], parent=parent, resilient_parsing=True)
     context.terminal_width = context.max_content_width = WIDTH
-    depth = "#" * (1 + len(path.split()))
     text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines()).strip()
-    yield f"{depth} {path}\n\n```text\n{text}\n```"
+    yield path, text, command.get_short_help_str(WIDTH)
     for name, below in getattr(command, "commands", {}).items():
         yield from _helps(below, f"{path} {name}", context)
 
 
 def main() -> int:
-    os.environ["COLUMNS"] = str(WIDTH)
-    PYTHON.write_text(python_page(), encoding="utf-8")
-    COMMANDS.write_text(commands_page(), encoding="utf-8")
+    if len(sys.argv) != 2:
+        print("usage: python scripts/reference.py FOLDER", file=sys.stderr)
+        return 2
+    for name, page in pages().items():
+        target = Path(sys.argv[1]) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(page, encoding="utf-8")
     return 0
 
 

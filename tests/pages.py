@@ -26,21 +26,23 @@ from commands import start
 from web_server import Client
 
 ROOT = Path(__file__).resolve().parent.parent
+# Every page that is in git.
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 # Each in a folder of its own, in order: a later block uses what an earlier one wrote.
 PAGES = {
     "readme": ROOT / "README.md",
     **{
-        name: ROOT / "docs" / f"{name}.md"
+        name.rpartition("/")[2]: ROOT / "docs" / f"{name}.md"
         for name in (
-            "senti",
-            "senti-labels",
-            "senti-suspects",
-            "senti-thresholds",
-            "tutorial",
-            "switching-classifiers",
-            "scale",
-            "chats",
-            "languages",
+            "tutorials/classifier",
+            "how-to/classify",
+            "how-to/several-labels",
+            "how-to/wrong-labels",
+            "how-to/thresholds",
+            "how-to/from-fasttext",
+            "how-to/chats",
+            "how-to/languages",
+            "explanation/scale",
         )
     },
 }

@@ -19,9 +19,8 @@ from warnings import catch_warnings, simplefilter
 
 import pytest
 
-from pages import PAGES, ROOT, blocks, commands, prepare, run_all
+from pages import DOCUMENTS, PAGES, ROOT, blocks, commands, prepare, run_all
 
-LINKING = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
 posix = pytest.mark.skipif(os.name == "nt", reason="the commands are lines for a POSIX shell")
 # Seconds until a newcomer has a page of their own; the install builds the package and fetches PyTorch.
 NEWCOMER_WITH_INSTALL = 1200
@@ -55,7 +54,7 @@ def test_the_page_has_examples(page: str) -> None:
 @posix
 def test_a_newcomers_way_is_four_commands(folder_of: Callable[[str], Path]) -> None:
     """Install, train, evaluate, serve."""
-    first = commands(blocks(PAGES["tutorial"], "console")[0])
+    first = commands(blocks(PAGES["classifier"], "console")[0])
     assert [line.split()[:2] for line, _ in first] == [
         ["pip", "install"],
         ["senti", "train"],
@@ -64,7 +63,7 @@ def test_a_newcomers_way_is_four_commands(folder_of: Callable[[str], Path]) -> N
     ]
     if find_spec("torch") is None:
         pytest.skip("no PyTorch for this Python, so no senti")
-    run_all(first, folder_of("tutorial"))
+    run_all(first, folder_of("classifier"))
 
 
 @pytest.mark.slow
@@ -78,7 +77,7 @@ def test_a_newcomers_way_from_the_install_on(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True, env=env)
     env["PATH"] = f"{tmp_path / 'env' / 'bin'}{os.pathsep}{env['PATH']}"
     took = {}
-    for line, output in commands(blocks(PAGES["tutorial"], "console")[0]):
+    for line, output in commands(blocks(PAGES["classifier"], "console")[0]):
         began = time.perf_counter()
         if line.startswith("senti serve"):
             words = ["senti", *line.split()[1:], "--port", "0"]
@@ -99,7 +98,7 @@ def test_a_newcomers_way_from_the_install_on(tmp_path: Path) -> None:
 def test_commands(page: str, folder_of: Callable[[str], Path]) -> None:
     """In order: a later command uses what an earlier one wrote. The newcomer's have run."""
     found = shown(page)
-    newcomers = len(commands(blocks(PAGES[page], "console")[0])) if page == "tutorial" else 0
+    newcomers = len(commands(blocks(PAGES[page], "console")[0])) if page == "classifier" else 0
     run_all(found[newcomers:], folder_of(page))
 
 
@@ -146,7 +145,7 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("path", LINKING, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_lead_somewhere(path: Path) -> None:
     for link in re.findall(r"\]\(([^)]+)\)", re.sub(r"`[^`]*`", "", path.read_text("utf-8"))):
         if link.startswith("http"):
@@ -159,19 +158,28 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 def test_every_picture_is_shown_and_says_where_it_comes_from() -> None:
-    folder = ROOT / "docs" / "pictures"
-    pictures = {path.name for path in folder.iterdir()} - {"README.md"}
-    about = (folder / "README.md").read_text("utf-8")
+    pictures = {path.name for path in (ROOT / "docs" / "pictures").iterdir()}
+    about = (ROOT / "docs" / "lab" / "pictures.md").read_text("utf-8")
     assert set(re.findall(r"^## (.+)$", about, re.M)) == pictures
-    shown = "".join(path.read_text("utf-8") for path in LINKING)
+    shown = "".join(path.read_text("utf-8") for path in DOCUMENTS)
     for name in pictures:
         assert f"pictures/{name})" in shown, name
 
 
-def test_every_page_is_linked_from_the_readme() -> None:
-    readme = PAGES["readme"].read_text("utf-8")
-    for page in ROOT.glob("docs/*.md"):
-        assert f"(docs/{page.name})" in readme, page.name
+def test_every_page_is_linked_from_the_index() -> None:
+    docs = ROOT / "docs"
+    index = (docs / "index.md").read_text("utf-8")
+    assert "(docs/index.md)" in PAGES["readme"].read_text("utf-8")
+    for page in docs.glob("*/*.md"):
+        assert f"({page.relative_to(docs).as_posix()})" in index, page.name
+
+
+# Written by `make bench-all`.
+@pytest.mark.parametrize(
+    "page", [path for path in DOCUMENTS if path.name not in ("benchmarks.md", "CHANGELOG.md")], ids=str
+)
+def test_no_page_that_people_write_is_over_30_kb(page: Path) -> None:
+    assert page.stat().st_size <= 30_000
 
 
 def test_every_file_of_the_tree_exists() -> None:

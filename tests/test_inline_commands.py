@@ -15,15 +15,11 @@ from typing import Any
 import pytest
 import typer
 
-from pages import ROOT
+from pages import DOCUMENTS
 
-# Pages that are made of the commands themselves, or tell of commands that are gone.
-LEFT_OUT = {"commands.md", "reference.md", "CHANGELOG.md", "negative-results.md"}
-PAGES = [
-    path
-    for path in [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
-    if path.name not in LEFT_OUT
-]
+# Pages that name commands of earlier versions.
+LEFT_OUT = {"CHANGELOG.md", "negative-results.md"}
+PAGES = [path for path in DOCUMENTS if path.name not in LEFT_OUT]
 # Options of other programs that pages name, such as the benches.
 FOREIGN = {"--jobs", "--list", "--pages"}
 HAS_SENTI = find_spec("torch") is not None

@@ -12,11 +12,12 @@ import pytest
 from markdown_it import MarkdownIt
 
 import docs_site
-from pages import ROOT
+from pages import DOCUMENTS, ROOT
 
 pytest.importorskip("material", reason="mkdocs-material, of the extra `docs`, is not installed")
+pytest.importorskip("torch", reason="the reference describes senti as well")
 
-SOURCES = [*(ROOT / name for name in docs_site.OUTSIDE), *sorted(ROOT.glob("docs/*.md"))]
+SOURCES = [path for path in DOCUMENTS if path != ROOT / "README.md"]
 # What the structure of a page consists of.
 COUNTED = {
     *(f"h{n}" for n in range(1, 7)),
@@ -70,8 +71,8 @@ def test_a_link_that_leads_nowhere_ends_the_build(text: str, said: str, tmp_path
 
 
 def page_of(site: Path, source: Path) -> str:
-    name = "index.html" if source.name == "README.md" else f"{source.stem}.html"
-    return (site / name).read_text("utf-8")
+    path = source.relative_to(ROOT).as_posix().removeprefix("docs/")
+    return (site / path).with_suffix(".html").read_text("utf-8")
 
 
 class Counts(HTMLParser):
@@ -136,6 +137,12 @@ def test_markdown_as_mkdocs_reads_it(written: str, expected: str) -> None:
 
 
 def test_links_between_folders() -> None:
-    assert docs_site.as_one_folder("[a](docs/a.md#b) [c](../SECURITY.md) [d](d.md)") == (
-        "[a](a.md#b) [c](SECURITY.md) [d](d.md)"
+    assert docs_site.as_one_folder("[a](docs/a.md#b) [c](SECURITY.md)", "CONTRIBUTING.md") == (
+        "[a](a.md#b) [c](SECURITY.md)"
+    )
+    assert docs_site.as_one_folder("[a](../../SECURITY.md) [b](../x/b.png) [c](#d)", "y/z.md") == (
+        "[a](../SECURITY.md) [b](../x/b.png) [c](#d)"
+    )
+    assert docs_site.as_one_folder("[a](../README.md) [b](../CHANGELOG.md#c)", "index.md") == (
+        "[a](index.md) [b](CHANGELOG.md#c)"
     )

@@ -1,4 +1,4 @@
-"""Runs the blocks and the rows of the pages for users of other libraries (docs/from-*.md, docs/switching.md).
+"""Runs the blocks and rows of the pages for users of other libraries: docs/how-to/from-*.md and switch.md.
 
 The blocks of a page run in order, in one namespace. Of a row, both calls are made and their results
 compared. Not for the rest of what `compat` has: `tests/sentitok/test_compat_*.py`.
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "data" / "corpus" / "sherlock-holmes.txt"
 TEXTS = ["the fox owns it", "where is the house of the dog?", "", "naïve 東京"]
 PAGES = {
-    "switching.md": 2,
+    "switch.md": 2,
     "from-tiktoken.md": 2,
     "from-tokenizers.md": 4,
     "from-sentencepiece.md": 3,
@@ -33,7 +33,7 @@ PAGES = {
 
 
 def text_of(page: str) -> str:
-    return (ROOT / "docs" / page).read_text("utf-8")
+    return (ROOT / "docs" / "how-to" / page).read_text("utf-8")
 
 
 def rows_of(page: str, heading: str) -> list[tuple[str, str]]:
@@ -66,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_runs(page: str, folder: Path) -> None:
     namespace: dict[str, object] = {}
-    if page in ("switching.md", "from-transformers.md"):
+    if page in ("switch.md", "from-transformers.md"):
         for library in ("torch", "transformers", "jinja2", "datasets"):
             pytest.importorskip(library)
         namespace["fast"] = sentitok.train_wordpiece(CORPUS, vocab_size=1000).to_transformers()

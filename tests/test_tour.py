@@ -1,4 +1,4 @@
-"""Runs docs/tour.md from top to bottom as one session: what is typed gives what is shown."""
+"""Runs docs/tutorials/tour.md from top to bottom as one session: what is typed gives what is shown."""
 
 import doctest
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from pages import ROOT, commands, prepare, run_one
 
-PAGE = (ROOT / "docs" / "tour.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "tutorials" / "tour.md").read_text("utf-8")
 # Each with its chapter: kinds of blocks, in the order of the page.
 BLOCKS = [
     (chapter.partition("\n")[0], language, block)

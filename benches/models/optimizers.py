@@ -26,7 +26,7 @@ from sentitok import train_bpe
 
 SEEDS = range(3)
 RATES = (1e-3, 3e-3, 6e-3, 1.2e-2, 2.4e-2)
-# The settings of TinyLLM are those that docs/senti-lm.md gives as options.
+# The settings of TinyLLM are those that docs/how-to/pretrain.md gives as options.
 SIDES: dict[str, dict[str, Any]] = {
     "TinyLLM's": {
         "betas": [0.9, 0.999],

@@ -1,6 +1,6 @@
 """Files that appear whole or not at all, for what Python writes.
 
-The extension writes its files by the same rules (`docs/formats.md`): a temporary
+The extension writes its files by the same rules (`docs/reference/formats.md`): a temporary
 name next to the file, `.sentitok-NAME-XXXXXX`, locked while its writer lives, then
 renamed. A lock ends with its process, so a temporary file that can be locked was
 left behind by a writer that was killed, and the next writer of NAME removes it.

@@ -1,7 +1,7 @@
 """Measures of a tokenizer on text: how short, how even, how much of it is used.
 
 Not a judgement: a downstream task gives that. The definitions are in
-`docs/eval.md`; sources are Rust et al. 2021 (fertility, continued words),
+`docs/reference/eval.md`; sources are Rust et al. 2021 (fertility, continued words),
 Zouhar et al. 2023 (Rényi efficiency, alpha 2.5), Nayeem et al. 2025
 (single-token retention). Memory follows the distinct words and the vocabulary,
 plus some 64 MiB a thread for text that waits to be encoded.

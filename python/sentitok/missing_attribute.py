@@ -1,6 +1,7 @@
 """`error`: the error for a name that another library has and its module in `compat` does not have.
 
-Each module of `compat` lists such names with what to use instead; the pages docs/compat-*.md show them.
+Each module of `compat` lists such names with what to use instead; the pages
+docs/reference/compat-*.md show them.
 """
 
 from collections.abc import Mapping

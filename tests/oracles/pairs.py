@@ -114,7 +114,7 @@ def family(name: str) -> tuple[Tokenizer, Any]:
 
 def aligned(ours: list[tuple[int, int]], theirs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Their offsets, but for what has an empty place here: they give it the next character's
-    (docs/exactness.md)."""
+    (docs/explanation/exactness.md)."""
     assert len(ours) == len(theirs)
 
     def put_in(own: tuple[int, int], other: tuple[int, int]) -> bool:
@@ -125,7 +125,7 @@ def aligned(ours: list[tuple[int, int]], theirs: list[tuple[int, int]]) -> list[
 
 def assert_equal(batch: EncodingBatch, found: Any, *, follows_template: bool = True) -> None:
     """`follows_template`: a template that gives both texts one segment is not applied to the later
-    windows of tokenizers, whose second text keeps segment 1 (docs/exactness.md)."""
+    windows of tokenizers, whose second text keeps segment 1 (docs/explanation/exactness.md)."""
     ours, theirs = ours_as_theirs(batch), theirs_as_ours(found)
     assert len(ours["input_ids"]) == len(theirs["input_ids"])
     for name, values in theirs.items():

@@ -2,7 +2,7 @@
 
 Source of the cases: google/sentencepiece, `python/test` beside release 0.2.3; what is asked and what
 comes is taken as facts, the words are ours. Options whose defaults are others in 0.2.3 are named.
-`suite.NAMES` names all its cases; `docs/compat-sentencepiece.md` lists those that do not pass.
+`suite.NAMES` names all its cases; `docs/reference/compat-sentencepiece.md` lists those that do not pass.
 """
 
 from restated import Cases, Library, pickled

@@ -1,4 +1,4 @@
-"""Runs what docs/senti-lm.md shows of aligning."""
+"""Runs what docs/how-to/align.md shows of aligning."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from labelled_reviews import write
 from senti_in_process import senti
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = (ROOT / "docs" / "senti-lm.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "align.md").read_text("utf-8")
 CHAPTER = re.search(r"^## Aligning\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S)
 # The examples with fewer steps and smaller pieces.
 LESS = [

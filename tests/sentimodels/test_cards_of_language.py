@@ -274,7 +274,9 @@ def test_no_card_is_written_into_a_run(folder: Path) -> None:
 
 
 def test_the_page_shows_commands_that_run(folder: Path, tmp_path: Path) -> None:
-    page = (Path(__file__).resolve().parent.parent.parent / "docs" / "senti-lm.md").read_text("utf-8")
+    page = (Path(__file__).resolve().parent.parent.parent / "docs" / "how-to" / "model-cards.md").read_text(
+        "utf-8"
+    )
     commands = re.findall(r"^\$ (senti card .+)$", page.partition("## Model cards")[2], re.M)
     assert len(commands) == 2
     for name, run in {"ppo": "ppo", "seq2seq": "en-de"}.items():

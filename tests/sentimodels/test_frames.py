@@ -24,7 +24,7 @@ def frame() -> pd.DataFrame:
 def test_the_page_shows_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     frame().set_axis(["text", "label"], axis=1).to_csv("reviews.csv", index=False)
-    (block,) = blocks(ROOT / "docs" / "senti-data.md", "python")
+    (block,) = blocks(ROOT / "docs" / "reference" / "labelled-files.md", "python")
     shown: dict[str, Any] = {}
     exec(block, shown)
     assert list(shown["answers"]["label"]) == shown["labels"]

@@ -282,11 +282,11 @@ def test_commands_of_an_imported_run(tmp_path: Path) -> None:
 
 
 def test_what_the_docs_show(tmp_path: Path) -> None:
-    """The commands and the program of docs/export.md; the model is trained there with another head."""
+    """The commands and the program of docs/how-to/export.md; the model is trained there with another head."""
     saved(tmp_path / "sentiment", "bert")
     file = write(tmp_path / "reviews.csv", 80)
     file.write_text(file.read_text().replace(",pos", ",good").replace(",neg", ",bad"))
-    page = (ROOT / "docs" / "export.md").read_text("utf-8").partition("\n## transformers")[2]
+    page = (ROOT / "docs" / "how-to" / "export.md").read_text("utf-8").partition("\n## transformers")[2]
     [shell] = re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
     [program] = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
     for line in shell.splitlines():
@@ -294,7 +294,7 @@ def test_what_the_docs_show(tmp_path: Path) -> None:
         assert done.code == 0, done.err
     names: dict[str, Any] = {}
     with chdir(tmp_path):
-        exec(compile(program, "docs/export.md", "exec"), names)
+        exec(compile(program, "docs/how-to/export.md", "exec"), names)
         run = Classifier.load("runs/tuned")
     assert list(run.labels) == ["bad", "good"]
     text = ["The food was wonderful."]

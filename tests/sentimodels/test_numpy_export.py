@@ -248,11 +248,13 @@ def test_the_command(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", EXPORTERS)
 def test_each_format_of_the_table(name: str, folder: Path) -> None:
-    """It has an option, a section of docs/export.md, and refuses what it does not hold."""
+    """It has an option, a section of docs/how-to/export.md, and refuses what it does not hold."""
     command = get_group(build()).commands["export"]
     options = {option for parameter in command.params for option in parameter.opts}
     assert EXPORTERS[name].option in options
-    assert f"senti export RUN {EXPORTERS[name].option}" in (ROOT / "docs" / "export.md").read_text("utf-8")
+    assert f"senti export RUN {EXPORTERS[name].option}" in (ROOT / "docs" / "how-to" / "export.md").read_text(
+        "utf-8"
+    )
     config = resolve(tree("nb", folder / "reviews.csv"))
     with pytest.raises(ConfigError, match="arch "):
         EXPORTERS[name].refuse(config.model_copy(update={"arch": "hf:model"}))
@@ -260,8 +262,13 @@ def test_each_format_of_the_table(name: str, folder: Path) -> None:
 
 
 def test_what_the_docs_show(tmp_path: Path) -> None:
-    """The commands and the program of docs/export.md."""
-    page = (ROOT / "docs" / "export.md").read_text("utf-8").partition("## numpy")[2].partition("\n## ")[0]
+    """The commands and the program of docs/how-to/export.md."""
+    page = (
+        (ROOT / "docs" / "how-to" / "export.md")
+        .read_text("utf-8")
+        .partition("## numpy")[2]
+        .partition("\n## ")[0]
+    )
     [shell] = re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
     [program] = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
     (tmp_path / "tests").symlink_to(ROOT / "tests", target_is_directory=True)

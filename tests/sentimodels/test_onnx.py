@@ -312,9 +312,14 @@ def test_the_reader_needs_no_torch(exported: Path) -> None:
 
 
 def test_what_the_docs_show(tmp_path: Path) -> None:
-    """The commands and the program of docs/export.md, in their order; a smaller model, as long to trace."""
+    """The commands and the program of docs/how-to/export.md, in their order, with a smaller model."""
     needs_the_extra()
-    page = (ROOT / "docs" / "export.md").read_text("utf-8").partition("## ONNX")[2].partition("\n## ")[0]
+    page = (
+        (ROOT / "docs" / "how-to" / "export.md")
+        .read_text("utf-8")
+        .partition("## ONNX")[2]
+        .partition("\n## ")[0]
+    )
     [shell] = re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
     [program] = re.findall(r"^```py\n(.*?)^```$", page, re.M | re.S)
     assert len([line for line in program.splitlines() if line.strip()]) <= 24

@@ -1,4 +1,4 @@
-"""Runs what docs/senti-lm.md shows of generating, of Python, and of transformers."""
+"""Runs what docs/how-to/generate.md shows of generating, of Python, and of transformers."""
 
 import re
 import shlex
@@ -11,7 +11,7 @@ from senti_in_process import senti
 from sentitok import train_bpe
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = (ROOT / "docs" / "senti-lm.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "generate.md").read_text("utf-8")
 CHAPTERS = ("Generating", "From Python", "To and from transformers")
 
 
@@ -63,4 +63,4 @@ def test_commands(folder: Path) -> None:
 @pytest.mark.parametrize("block", blocks("python"), ids=range(len(blocks("python"))))
 def test_python(block: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    exec(compile(block, "senti-lm.md", "exec"), {})
+    exec(compile(block, "generate.md", "exec"), {})

@@ -228,7 +228,7 @@ def test_the_command_and_the_library_agree_on_defaults() -> None:
 
 
 def test_the_examples_of_the_page_run(folder: Path, tmp_path: Path) -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "senti-lm.md").read_text("utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "pretrain.md").read_text("utf-8")
     lines = re.findall(r"^\$ (senti.*)$", page.split("## Pre-training")[1].split("\n## ")[0], re.M)
     assert len(lines) == 7
     for name in ("books.txt", "reviews.csv"):

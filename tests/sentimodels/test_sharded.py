@@ -246,7 +246,7 @@ def test_rows_that_cannot_be_shared(folder: Path) -> None:
 
 
 def test_the_page(folder: Path) -> None:
-    page = (HERE.parent.parent / "docs" / "senti-lm.md").read_text("utf-8")
+    page = (HERE.parent.parent / "docs" / "how-to" / "pretrain.md").read_text("utf-8")
     calls = re.findall(r"^\$ torchrun --nproc-per-node 2 -m sentimodels (.*)$", page, re.M)
     assert len(calls) == 2
     quick = ["--steps", "2", "--batch-size", "2", "--context", "16", "--vocab", "300", "--threads", "1"]

@@ -1,4 +1,4 @@
-"""Every row of the tables of docs/switching-classifiers.md: its commands run, its calls return.
+"""Every row of the tables of docs/how-to/from-fasttext.md: its commands run, its calls return.
 
 Not for the blocks of that page (`test_docs.py`). Neither fastText nor torchtext is needed: what a row says
 in their words is not run.
@@ -23,7 +23,7 @@ from senti_in_process import senti
 from sentimodels import Classifier
 from sentimodels.runs.families import CLASSIFIER
 
-PAGE = ROOT / "docs" / "switching-classifiers.md"
+PAGE = ROOT / "docs" / "how-to" / "from-fasttext.md"
 CORPUS = ROOT / "tests" / "data" / "corpus" / "sherlock-holmes.txt"
 SMALL = ["--preset", "nano", "--epochs", "1"]
 # What makes a row's command quick; it trains less, or a smaller model.

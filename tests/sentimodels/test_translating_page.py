@@ -1,4 +1,4 @@
-"""Runs what docs/senti-lm.md shows of translating."""
+"""Runs what docs/how-to/translate.md shows of translating."""
 
 import re
 import shlex
@@ -11,7 +11,7 @@ from senti_in_process import senti
 from sentimodels.evaluation.translation import can_score
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = (ROOT / "docs" / "senti-lm.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "translate.md").read_text("utf-8")
 CHAPTER = re.search(r"^## Translating\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S)
 
 
@@ -48,4 +48,4 @@ def test_commands_and_python(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert len((folder / "test.translated").read_text("utf-8").splitlines()) == 40
     monkeypatch.chdir(folder)
     (block,) = blocks("python")
-    exec(compile(block, "senti-lm.md", "exec"), {})
+    exec(compile(block, "translate.md", "exec"), {})

@@ -1,4 +1,4 @@
-"""Runs what docs/transplant.md shows, with fewer steps of training."""
+"""Runs what docs/how-to/transplant.md shows, with fewer steps of training."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from pages import ROOT, blocks, commands, prepare, run_one
 
-PAGE = ROOT / "docs" / "transplant.md"
+PAGE = ROOT / "docs" / "how-to" / "transplant.md"
 
 
 @pytest.fixture(scope="module")

@@ -290,8 +290,8 @@ def test_a_thousand_requests_leave_memory_as_it_was(client: Client) -> None:
     assert resident() - before < 16 << 20
 
 
-# What docs/web.md shows.
-PAGE = (Path(__file__).resolve().parent.parent.parent / "docs" / "web.md").read_text("utf-8")
+# What docs/how-to/serve.md shows.
+PAGE = (Path(__file__).resolve().parent.parent.parent / "docs" / "how-to" / "serve.md").read_text("utf-8")
 SHOWN = re.findall(r"^\$ (curl .+)\n((?:\{.+\n)+)", PAGE, re.M)
 
 

@@ -13,7 +13,7 @@ import tokenizers as theirs
 from sentitok import TrainError
 from sentitok.compat import tokenizers as ours
 
-#: `True` and `False` are not numbers here; see docs/compat-tokenizers.md.
+#: `True` and `False` are not numbers here; see docs/reference/compat-tokenizers.md.
 ODD: list[Any] = [
     None, 0, 1, -1, 2**31, 2**32 - 1, 2**32, 2**63, 2**64, 1.0, 1.5, "1", "", b"a", [],
     np.int64(1), np.uint8(1), np.int32(-1), np.float32(1),

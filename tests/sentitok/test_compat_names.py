@@ -13,7 +13,7 @@ from sentitok.compat import sentencepiece as our_sentencepiece
 from sentitok.compat import tiktoken as our_tiktoken
 from sentitok.compat import tokenizers as our_tokenizers
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference"
 LIBRARIES = [
     (tiktoken, our_tiktoken, "compat-tiktoken.md"),
     (tokenizers, our_tokenizers, "compat-tokenizers.md"),

@@ -1,6 +1,6 @@
 """`sentitok.compat.sentencepiece`: odd arguments and files give what sentencepiece gives, or its errors.
 
-Source of what differs on purpose: docs/compat-sentencepiece.md.
+Source of what differs on purpose: docs/reference/compat-sentencepiece.md.
 """
 
 import io

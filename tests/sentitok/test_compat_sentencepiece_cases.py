@@ -12,7 +12,9 @@ from sentencepiece_cases import suite
 from sentitok.compat import sentencepiece as ours
 
 CASES = sentencepiece_cases.loaded()
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "compat-sentencepiece.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "compat-sentencepiece.md").read_text(
+    "utf-8"
+)
 
 
 @pytest.mark.parametrize("name", CASES)

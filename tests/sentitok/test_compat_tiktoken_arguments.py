@@ -1,6 +1,6 @@
 """`sentitok.compat.tiktoken`: odd arguments and files give what tiktoken gives, or its kind of error.
 
-Source of what differs on purpose: docs/compat-tiktoken.md.
+Source of what differs on purpose: docs/reference/compat-tiktoken.md.
 """
 
 from collections.abc import Callable

@@ -14,7 +14,7 @@ from sentitok.compat import tiktoken as ours
 from tiktoken_cases import suite
 
 CASES = tiktoken_cases.loaded()
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "compat-tiktoken.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "compat-tiktoken.md").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """`sentitok.compat.tokenizers` against tokenizers 0.23, over the families of published files.
 
-What is known to differ stands in docs/compat-tokenizers.md and docs/exactness.md; tests of what is asked by
+Known differences are in docs/reference/compat-tokenizers.md and docs/explanation/exactness.md; the cases of
 tokenizers' own suite are in `test_compat_tokenizers_cases.py`.
 """
 

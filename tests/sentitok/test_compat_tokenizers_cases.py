@@ -12,7 +12,9 @@ from sentitok.compat import tokenizers as ours
 from tokenizers_cases import suite
 
 CASES = tokenizers_cases.loaded()
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "compat-tokenizers.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "compat-tokenizers.md").read_text(
+    "utf-8"
+)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,4 +1,4 @@
-"""`sentitok.evaluate` against slow definitions, read off docs/eval.md."""
+"""`sentitok.evaluate` against slow definitions, read off docs/reference/eval.md."""
 
 import math
 import re
@@ -100,7 +100,7 @@ def words(text: str) -> list[str]:
 
 
 def slow(tokenizer: sentitok.Tokenizer, texts: list[str]) -> dict[str, float]:
-    """Every definition of docs/eval.md, one loop each."""
+    """Every definition of docs/reference/eval.md, one loop each."""
     ids: list[int] = []
     per_word: list[int] = []
     distinct: set[str] = set()

@@ -1,6 +1,6 @@
 """tokenizer.json files that are odd and that tokenizers loads: they load here, with equal ids.
 
-What is refused although tokenizers loads it is listed in docs/exactness.md; `REFUSED` names it.
+What is refused although tokenizers loads it is listed in docs/explanation/exactness.md; `REFUSED` names it.
 """
 
 import json
@@ -31,7 +31,7 @@ TEXTS = [
     "b\x00a",
 ]
 
-#: What docs/exactness.md says is refused.
+#: What docs/explanation/exactness.md says is refused.
 REFUSED = re.compile(
     r"id \d+ stands twice|ids without a token|is not in the vocabulary$|special_tokens: the field"
     r"|they must be 0 to|has 0 bytes|expected an array of tokens and scores"
@@ -109,7 +109,7 @@ def compare(data: dict[str, Any]) -> bool:
                     sample,
                     text,
                 )
-    # tokenizers shows normalized tokens as the normalizer leaves them (docs/exactness.md).
+    # tokenizers shows normalized tokens as the normalizer leaves them (docs/explanation/exactness.md).
     normalized = {token["content"] for token in data.get("added_tokens", []) if token["normalized"]}
     for id in range(12):
         if (token := ours.id_to_token(id)) not in normalized:
@@ -239,7 +239,7 @@ def mutated(rng: random.Random) -> dict[str, Any]:
     else:
         scored = [[piece, -rng.random() * 5] for piece in some]
         model = unigram(vocab=scored, unk_id=rng.choice([None, *range(len(some))]))
-    # A token inside white space that another took along is matched by tokenizers (docs/exactness.md).
+    # tokenizers matches a token inside white space that another token took (docs/explanation/exactness.md).
     contents = [*(piece for piece in pieces if piece != " "), "y", "z", ""]
     tokens = [(rng.randint(0, 20), rng.choice(contents)) for _ in range(rng.randint(0, 4))]
     data = file(model, added_tokens=added(*tokens))

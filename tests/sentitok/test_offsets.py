@@ -120,7 +120,7 @@ def test_spans_lead_to_characters(name: str, text: str) -> None:
     check(normalizing(name), text)
 
 
-#: Where the place of a character is defined alike; the others are in `docs/exactness.md`.
+#: Where the place of a character is defined alike; the others are in `docs/explanation/exactness.md`.
 ALIKE = sorted(set(NORMALIZERS) - {"prepend", "llama", "t5", "xlnet", "albert, precompiled"})
 
 

@@ -2,7 +2,7 @@
 
 Each is built and trained by tokenizers (`tests/oracles/families.py`), saved, read here, and
 written again: ids, offsets, type ids, decoded text and the file written must be the same.
-The table in docs/families.md is that of these families.
+The table in docs/reference/families.md is that of these families.
 """
 
 import zlib
@@ -16,7 +16,7 @@ from oracles.offsets import offsets_agree
 from sampled_cases import sample
 from sentitok import Tokenizer
 
-DOCS = Path(__file__).resolve().parent.parent.parent / "docs" / "families.md"
+DOCS = Path(__file__).resolve().parent.parent.parent / "docs" / "reference" / "families.md"
 LINES = [line for path in FILES for line in path.read_text("utf-8").split("\n")[3::40]]
 ODD = [
     "日本語 123456 ①②",

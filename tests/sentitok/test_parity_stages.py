@@ -1,7 +1,7 @@
 """Each stage that tokenizers reads, with its options, on hostile texts, against tokenizers.
 
 `tests/oracles/stages.py` is the table. Ids, offsets, decoded text; saved in both formats and
-read again. What is refused is in docs/families.md.
+read again. What is refused is in docs/reference/families.md.
 """
 
 import json

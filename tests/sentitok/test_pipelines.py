@@ -84,7 +84,9 @@ def python_with(*packages: str) -> str:
 def run_page(name: str, folder: Path, python: str, before: str = "") -> None:
     """Runs the Python of a page as one script."""
     script = folder / "job.py"
-    script.write_text("\n".join([before, *blocks(ROOT / "docs" / f"{name}.md", "python")]), "utf-8")
+    script.write_text(
+        "\n".join([before, *blocks(ROOT / "docs" / "how-to" / f"{name}.md", "python")]), "utf-8"
+    )
     package = str(Path(sentitok.__file__).resolve().parent.parent)
     try:
         done = subprocess.run(
@@ -153,7 +155,7 @@ def test_datatrove(folder: Path, texts: list[str], tokenizer: sentitok.Tokenizer
     run_page("datatrove", folder, python_with("datatrove", "pyarrow"))
     ids = TokenDataset(folder / "ids")
     assert [one.tolist() for one in ids] == tokenizer.encode_batch(texts).to_list()
-    page = ROOT / "docs" / "datatrove.md"
+    page = ROOT / "docs" / "how-to" / "datatrove.md"
     run_all([one for block in blocks(page, "console") for one in commands(block)], folder)
     counted = sentitok.count(texts=texts)
     assert counted is not None

@@ -1,7 +1,7 @@
 """Random models of every kind, every stage around them at random, against tokenizers.
 
 Encoded under each choice of `specials`, decoded, saved in every format and read again. What may
-differ is written in `docs/exactness.md`; each exception here names its line.
+differ is written in `docs/explanation/exactness.md`; each exception here names its line.
 """
 
 import json
@@ -23,7 +23,7 @@ MANY = 20_000
 TEXTS = 5
 #: How tokenizers is called ends in one of these where a file or a text is beyond it.
 BEYOND = (Exception, BaseException)
-#: What is refused on reading, with the reason; see "Files that are refused" in docs/exactness.md.
+#: What is refused on reading, with the reason; see "Files that are refused" in docs/explanation/exactness.md.
 REFUSED = re.compile(
     r"not supported|cannot stand in a sequence|is not in the vocabulary|takes it as id|stands twice"
 )

@@ -80,7 +80,7 @@ def test_carriage_returns_are_what_the_normalizer_makes_of_them(tmp_path: Path) 
     # By the plain normalizer it is a character like any other, to both.
     reference = theirs(paths["crlf"], 1000)
     ours = train_unigram(paths["crlf"], **options)
-    # Theirs alone has pieces of what stands at a line end, such as `▁\r`: docs/exactness.md.
+    # Theirs alone has pieces of what stands at a line end, such as `▁\r`: docs/explanation/exactness.md.
     assert share(ours, reference) >= 0.95
     assert ours.token_to_id("\r") is not None
     assert reference.piece_to_id("\r") != reference.unk_id()
@@ -132,7 +132,7 @@ def test_line_ends_are_counted(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:SentencePiece sums")
 @pytest.mark.parametrize("method", ["sentencepiece", "full"])
 def test_the_fingerprint_of_a_saved_model(method: Any, tmp_path: Path) -> None:
-    """docs/formats.md names the four parts that differ with the full method."""
+    """docs/reference/formats.md names the four parts that differ with the full method."""
     lines = wrapped("sherlock-holmes.txt", 60)[:500]
     trained = train_unigram(texts=lines, vocab_size=200, method=method)
     trained.save(tmp_path / "a.model")
@@ -243,7 +243,7 @@ def test_spaces_behind_words_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_nearly_all_pieces_are_shared(file: str, size: int, declarations: Path) -> None:
-    """Six corpora; docs/exactness.md has those where more of them tie."""
+    """Six corpora; docs/explanation/exactness.md has those where more of them tie."""
     if file == "udhr":
         text = declarations.read_text("utf-8")
     else:

@@ -319,7 +319,7 @@ def test_eval_shows_superwords() -> None:
 
 
 def test_commands_and_python_of_the_page(tmp_path: Path) -> None:
-    page = ROOT / "docs" / "superwords.md"
+    page = ROOT / "docs" / "how-to" / "superwords.md"
     prepare(tmp_path)
     found = [one for block in blocks(page, "console") for one in commands(block)]
     assert len(found) == 3

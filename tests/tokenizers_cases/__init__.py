@@ -2,7 +2,7 @@
 
 Source of the cases: huggingface/tokenizers, `bindings/python/tests`, of version 0.23; what is asked
 and what comes is taken as facts, the words are ours. `suite.NAMES` names all its cases;
-`docs/compat-tokenizers.md` lists those that do not pass, each with its reason.
+`docs/reference/compat-tokenizers.md` lists those that do not pass, each with its reason.
 """
 
 from restated import Cases, Library, pickled

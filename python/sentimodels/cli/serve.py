@@ -34,8 +34,8 @@ def serve(
 ) -> None:
     """Try runs on a page: probabilities, tokens and their effects as you type, continued texts.
 
-    The page is for a browser on this machine and asks no other host. Its JSON API (docs/web.md) can be
-    called as well. Needs the extra web.
+    The page is for a browser on this machine and asks no other host. Its JSON API (docs/how-to/serve.md) can
+    be called as well. Needs the extra web.
     """
     limits = limits_of(max_bytes, timeout, threads)
     import torch

@@ -432,7 +432,7 @@ class CellError(ValueError):
 def as_text(value: Any) -> str:
     """Returns a value as text: 5.0 as "5", true as "true", nothing (null, NaN) as "".
 
-    `docs/senti-data.md` shows the table.
+    `docs/reference/labelled-files.md` shows the table.
 
     Raises:
         CellError: if it is a list or an object, or bytes that are not UTF-8.

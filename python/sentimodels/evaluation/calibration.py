@@ -2,7 +2,7 @@
 
 One temperature divides the logits; it is fitted by log loss on data the weights were not fitted on, and
 changes no answer. Rows made up from the model's own probabilities join those rows, and a temperature that
-fits them little better than 1 is not used, so that a few rows do no harm (docs/calibration.md has figures).
+fits them little better than 1 is not used, so that a few rows do no harm (docs/lab/calibration.md).
 Sources: Guo et al. 2017 (temperature; ECE with 15 bins of equal width), Platt 1999 (labels that are not
 certain), Brier 1950 (sum over classes, 0 to 2).
 """

@@ -56,7 +56,7 @@ class Fits(Protocol):
 
 @dataclass(frozen=True)
 class Rank:
-    """Places in the orders in which `--arch auto` tries architectures, 1 first (see `docs/senti-data.md`).
+    """Places in the orders in which `--arch auto` tries architectures, 1 first (see `docs/lab/auto.md`).
 
     Attributes:
         few: on few texts, long ones, and words without spaces.

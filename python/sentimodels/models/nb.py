@@ -3,7 +3,7 @@
 After Wang and Manning 2012 ("NB-SVM"): an n-gram that occurs in a text counts once, for each
 class times the log ratio of its share in the class and in the rest. All classes are trained at
 once: two by squared hinge, as in the paper, more by logistic regression, whose probabilities are
-the better ones there (docs/negative-results.md). Strong with two classes; with five it loses to
+the better ones there (docs/lab/negative-results.md). Strong with two classes; with five it loses to
 `tfidf`. Of texts with several labels, each label is one class and the rest the other, by logistic
 regression.
 """

@@ -106,7 +106,7 @@ def order(texts: Texts) -> tuple[str, ...]:
     """Returns architectures, the one first that is best on such texts, whatever the time it takes.
 
     As measured on development parts of movie-review phrases, tweets, film reviews, short shop
-    reviews and Chinese shop reviews (`docs/senti-data.md`).
+    reviews and Chinese shop reviews (`docs/lab/auto.md`).
     """
     if not texts.spaced or texts.n_words >= _LONG or texts.n_rows < _FEW:
         return _ranked("few")
@@ -183,7 +183,7 @@ class _Choice:
             ConfigError: if what was given suits none.
         """
         first, rest = _candidates(self._given, self._texts)
-        if self._tables.labels.several:  # what has settings for them was best there (docs/senti-labels.md)
+        if self._tables.labels.several:  # those with settings for them were best
             first = tuple(sorted(first, key=lambda name: "multilabel" not in architecture(name).suits))
         for name in first:
             self._look_at(name, may_be_late=True)

@@ -36,7 +36,7 @@ SCHEMA = "senti.ensemble/1"
 _MAX_STEPS = 2000
 _TOLERANCE = 1e-9
 # Rows, shared equally by the models, that join those the weights are fitted on: few rows would give one
-# model all the weight. Worth 0.04 nats on 4 to 20 rows (docs/calibration.md).
+# model all the weight. Worth 0.04 nats on 4 to 20 rows (docs/lab/calibration.md).
 _SHARED_ROWS = 10.0
 
 

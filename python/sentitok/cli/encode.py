@@ -1,6 +1,6 @@
 """`sentitok encode` and `sentitok decode`: text to ids, and back.
 
-Files become token shards (`docs/formats.md`), written by the extension; one
+Files become token shards (`docs/reference/formats.md`), written by the extension; one
 text, from `--text` or stdin, becomes ids on stdout.
 """
 

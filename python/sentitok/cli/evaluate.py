@@ -74,7 +74,7 @@ def evaluate(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Measure tokenizers on text; docs/eval.md defines the measures."""
+    """Measure tokenizers on text; docs/reference/eval.md defines the measures."""
     from sentitok.documents import n_bytes
     from sentitok.evaluate import evaluate_all
 

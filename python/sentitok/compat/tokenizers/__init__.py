@@ -1,8 +1,8 @@
 """tokenizers' calls: `from sentitok.compat.tokenizers import Tokenizer` in the place of `tokenizers`.
 
 Ids, tokens, offsets and masks are those of tokenizers 0.23; what differs, and what is not there,
-is in docs/compat-tokenizers.md. The stages are objects that hold the JSON of a tokenizer.json; sentitok's
-tokenizer, at `Tokenizer.sentitok`, is made of them when it is first used, and gives arrays.
+is in docs/reference/compat-tokenizers.md. The stages are objects that hold the JSON of a tokenizer.json;
+sentitok's tokenizer, at `Tokenizer.sentitok`, is made of them when it is first used, and gives arrays.
 """
 
 from typing import NoReturn
