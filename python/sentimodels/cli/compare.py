@@ -43,7 +43,7 @@ Data = Annotated[
 ]
 
 # The scores whose differences are shown; JSON has all.
-_DIFFERENCES = ("accuracy", "macro_f1", "micro_f1", "quadratic_kappa", "log_loss")
+_DIFFERENCES = ("accuracy", "macro_f1", "micro_f1", "mae", "quadratic_kappa", "log_loss")
 
 
 def predictions_of(
@@ -180,7 +180,7 @@ def _score_grid(title: str, runs: list[dict[str, Any]], names: Mapping[str, str]
         if all(run.get(key) is None for run in runs):
             continue
         rows.append([name, *(shown(run.get(key)) for run in runs)])
-        if key in ("accuracy", "macro_f1") and "intervals" in runs[0]:
+        if key in ("accuracy", "macro_f1", "mae", "quadratic_kappa") and "intervals" in runs[0]:
             ends = [run["intervals"][key] for run in runs]
             rows.append(["  95 % interval", *(f"{low:.4f} to {high:.4f}" for low, high in ends)])
     return grid(title, ["", *(run["run"] for run in runs)], rows)

@@ -295,7 +295,7 @@ def _read(name: str, value: Any) -> Any:
     """Reads what an option spells shorter than the file does."""
     if name == "model__char_ngrams":
         return _pair("--char-ngrams", value)
-    if name == "data__label_columns":
+    if name in ("data__label_columns", "data__label_order"):
         return names(value)
     if name == "data__max_line_bytes":
         return size(value, "--max-line-bytes")

@@ -149,10 +149,9 @@ def beside_teacher(about: dict[str, Any]) -> str:
 
 def _kind_of(about: Mapping[str, Any]) -> "Answers":
     """Returns how the answers of a run are scored, by what `run.json` holds."""
-    from ..evaluation.one_label import ONE_LABEL
-    from ..evaluation.several_labels import SEVERAL_LABELS
+    from ..evaluation.answers import answers_named
 
-    return SEVERAL_LABELS if about.get("several") else ONE_LABEL
+    return answers_named(about)
 
 
 def _scores(about: dict[str, Any], keys: Iterable[str], when: str = "") -> list[list[str]]:

@@ -21,6 +21,7 @@ from .classifier import (
     DistillationConfig,
     Long,
     MultilabelConfig,
+    OrdinalConfig,
     RunConfig,
     TaskConfig,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "NextTokenConfig",
     "NgramRange",
     "OptimConfig",
+    "OrdinalConfig",
     "PPOConfig",
     "ParallelConfig",
     "PretrainConfig",

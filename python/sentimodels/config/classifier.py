@@ -34,6 +34,7 @@ __all__ = [
     "Leaks",
     "Long",
     "MultilabelConfig",
+    "OrdinalConfig",
     "RunConfig",
     "TaskConfig",
 ]
@@ -80,6 +81,13 @@ class DataConfig(Section):
         description="Columns of 0 and 1, one for each label, as in joy,anger, for texts with several labels "
         "(task multilabel).",
         json_schema_extra=flag("--label-columns", "NAMES"),
+    )
+    label_order: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=2,
+        description="Order of the labels, the lowest first, as in bad,fair,good (task ordinal). [default: "
+        "that of numbers]",
+        json_schema_extra=flag("--label-order", "NAMES"),
     )
     group_column: str | None = Field(
         default=None,
@@ -243,8 +251,9 @@ class ClassificationConfig(TaskSection):
 
     kind: Literal["classification"] = Field(
         default="classification",
-        description="Task to train for: classification (one label a text) or multilabel (several labels a "
-        "text, or none). [default: classification; multilabel with --label-separator or --label-columns]",
+        description="Task to train for: classification (one label a text), ordinal (one of labels in an "
+        "order, such as stars) or multilabel (several labels a text, or none). [default: classification; "
+        "ordinal with --label-order, multilabel with --label-separator or --label-columns]",
         json_schema_extra=flag("--task", "KIND"),
     )
     loss: Annotated[str, RowOf("tasks.classification", "LOSSES", "cross-entropy")] = Field(
@@ -327,6 +336,41 @@ class MultilabelConfig(TaskSection):
         description="Weights of the rows that have a label, in its loss: none, balanced (rows with and "
         "without it count equally) or numbers, in the order of the labels (1,2) or by label; the option also "
         "takes a file of them (JSON, TOML, CSV).",
+    )
+    r_drop: float = Field(
+        default=0.0,
+        ge=0,
+        description="Weight of the R-Drop loss, the distance between two passes with different dropout; "
+        "0 for none.",
+    )
+    mixup: float = Field(
+        default=0.0, ge=0, description="Alpha of the Beta distribution of mixup; 0 for no mixup."
+    )
+
+    @field_validator("class_weights", mode="before")
+    @classmethod
+    def _positive(cls, weights: Any) -> Any:
+        return _positive_weights(weights)
+
+
+class OrdinalConfig(TaskSection):
+    """One label for each text, of labels in an order: a score of the text, cut into classes."""
+
+    kind: Literal["ordinal"] = Field(default="ordinal", description="Task to train for.")
+    loss: Annotated[str, RowOf("tasks.ordinal", "LOSSES", "likelihood")] = Field(
+        default="likelihood",
+        description="Loss of a row: likelihood (minus the log-probability of its label) or coral (binary "
+        "cross entropy of each cut, whether the label is above it).",
+    )
+    class_weights: Literal["none", "balanced"] | tuple[float, ...] | dict[str, float] = Field(
+        default="none",
+        description="Class weights in the loss: none, balanced (classes count equally) or numbers, in the "
+        "order of the labels (1,2) or by label; the option also takes a file of them (JSON, TOML, CSV).",
+    )
+    sampler: Literal["shuffle", "balanced"] = Field(
+        default="shuffle",
+        description="How training rows are drawn: shuffle (each once an epoch) or balanced (every class "
+        "equally often).",
     )
     r_drop: float = Field(
         default=0.0,

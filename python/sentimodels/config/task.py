@@ -91,6 +91,10 @@ TASKS: dict[str, TaskKind] = {
         "classifier", "config.classifier:MultilabelConfig", "tasks.multilabel:of_rows",
         "classification:ClassificationRecipe", "train", "tags.csv --label-separator '|'",
     ),
+    "ordinal": TaskKind(
+        "classifier", "config.classifier:OrdinalConfig", "tasks.ordinal:of_rows",
+        "classification:ClassificationRecipe", "train", "stars.csv --task ordinal",
+    ),
     "distillation": TaskKind(
         "classifier", "config.classifier:DistillationConfig", "tasks.distillation:of_rows",
         "distillation:DistillationRecipe", "distill", "runs/ensemble --data reviews.csv",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from .row_buffer import CellError, as_label, as_list, as_text
-from .table import Labels, Table, as_sets, listed, ordered, place_of, set_cell
+from .table import Labels, OrderedLabels, Table, as_sets, listed, ordered, place_of, set_cell
 
 __all__ = [
     "JSON",
@@ -28,6 +28,7 @@ __all__ = [
     "asked_of",
     "cells_of_columns",
     "labels_kind",
+    "labels_saved",
     "refuse_sets",
     "separators_seen",
     "set_reader",
@@ -139,9 +140,20 @@ class LabelSets(Labels):
         return f"LabelSets({list(self.names)!r}, {self.separator!r})"
 
 
-def labels_kind(names: Sequence[str], separator: str | None) -> Labels:
-    """Returns the labels of a saved model; `separator` is `None` where a text has one of them."""
-    return Labels(names) if separator is None else LabelSets(names, separator)
+def labels_kind(saved: Mapping[str, Any]) -> Labels:
+    """Returns the labels that `labels_saved` has written."""
+    if saved.get("ordered"):
+        return OrderedLabels(saved["labels"])
+    separator = saved.get("separator")
+    return Labels(saved["labels"]) if separator is None else LabelSets(saved["labels"], separator)
+
+
+def labels_saved(labels: Labels) -> dict[str, Any]:
+    """Returns labels as values that JSON knows: names, and what stands between several, or an order."""
+    saved: dict[str, Any] = {"labels": list(labels.names)}
+    if isinstance(labels, LabelSets):
+        saved["separator"] = labels.separator
+    return saved | ({"ordered": True} if labels.ordered else {})
 
 
 @dataclass(frozen=True)

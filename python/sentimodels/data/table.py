@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -158,6 +159,8 @@ class Labels:
 
     # Whether a text may have several of them, or none (`label_sets.LabelSets`).
     several = False
+    # Whether their order means something (`OrderedLabels`).
+    ordered = False
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names: tuple[str, ...] = tuple(names)
@@ -262,6 +265,62 @@ class Labels:
 
     def __repr__(self) -> str:
         return f"Labels({list(self.names)!r})"
+
+
+class OrderedLabels(Labels):
+    """Label names whose order means something, such as stars: the lowest first."""
+
+    __slots__ = ()
+
+    ordered = True
+
+    @classmethod
+    def of(cls, values: Iterable[str], order: Sequence[str] | None, source: Path) -> "OrderedLabels":
+        """Returns the distinct values in an order: the one that is given, or that of numbers.
+
+        Raises:
+            DataError: if no order is given and the values are not numbers, or the order is of other labels.
+        """
+        found = ordered(values)
+        if order is None:
+            return cls(_by_value(found, source))
+        lacking = [name for name in found if name not in order]
+        unknown = [name for name in order if name not in found]
+        if lacking:
+            raise DataError(
+                f"{source}: the label {lacking[0]!r} is not in the order {','.join(order)}; name all labels, "
+                f"the lowest first: --label-order {','.join([*order, *lacking])}"
+            )
+        if unknown:
+            raise DataError(
+                f"{source}: no row has the label {unknown[0]!r} of the order {','.join(order)}; the labels "
+                f"are {listed(found)}: leave it out of --label-order, or add rows"
+            )
+        return cls(order)
+
+    def __repr__(self) -> str:
+        return f"OrderedLabels({list(self.names)!r})"
+
+
+def _by_value(names: Sequence[str], source: Path) -> list[str]:
+    """Returns distinct numbers in their order.
+
+    Raises:
+        DataError: if one is not a number, or two are the same number.
+    """
+    other = next((name for name in names if _order(name)[0]), None)
+    if other is not None:
+        raise DataError(
+            f"{source}: the label {other!r} is not a number, so the order of the labels is not known; name "
+            f"them, the lowest first: --label-order {','.join(names[:_NAMES])} (in your order)"
+        )
+    for low, high in pairwise(names):
+        if float(low) == float(high):
+            raise DataError(
+                f"{source}: the labels {low!r} and {high!r} are the same number; write one of them in all "
+                "rows"
+            )
+    return list(names)
 
 
 def place_of(table: Table, row: int) -> str:

@@ -1,9 +1,9 @@
 """`Answers`: how the answers of one kind of labels are decided, scored, calibrated and named.
 
-There are two kinds: one label a text (`one_label.py`), and several or none (`several_labels.py`). Everything
-that has to tell them apart asks `answers_of(labels)`. Arrays are those of n rows and C labels: logits and
-probabilities `(n, C)`; truth and answers `(n,)` class indices or `(n, C)` of 0 and 1; truth is -1 where it is
-not known.
+There are three kinds: one label a text (`one_label.py`), one of labels in an order (`ordered_labels.py`),
+several or none (`several_labels.py`). Everything that has to tell them apart asks `answers_of(labels)`.
+Arrays are those of n rows and C labels: logits and probabilities `(n, C)`; truth and answers `(n,)` class
+indices or `(n, C)` of 0 and 1; truth is -1 where it is not known.
 """
 
 from abc import ABC, abstractmethod
@@ -20,6 +20,7 @@ __all__ = [
     "Scores",
     "Sums",
     "Temperature",
+    "answers_named",
     "answers_of",
     "cooled",
     "read_temperature",
@@ -194,7 +195,15 @@ class Answers(ABC):
 
 def answers_of(labels: Labels) -> Answers:
     """Returns how answers with these labels are decided and scored."""
+    return answers_named({"several": labels.several, "ordered": labels.ordered})
+
+
+def answers_named(about: Mapping[str, Any]) -> Answers:
+    """Returns how answers are decided and scored, by what `run.json` says of the labels."""
     from .one_label import ONE_LABEL
+    from .ordered_labels import ORDERED_LABELS
     from .several_labels import SEVERAL_LABELS
 
-    return SEVERAL_LABELS if labels.several else ONE_LABEL
+    if about.get("several"):
+        return SEVERAL_LABELS
+    return ORDERED_LABELS if about.get("ordered") else ONE_LABEL

@@ -1,8 +1,8 @@
 """`OneLabel`: answers that are one label each, the likeliest; of equals the first.
 
-Where scikit-learn has a score it is used. Macro-F1 is over the classes that occur in truth or answers;
-quadratic kappa is given where labels are numbers, AUROC (one against the rest, mean over classes) where every
-class of the model occurs.
+Where scikit-learn has a score it is used. Macro-F1 is over the classes that occur in truth or answers; mean
+absolute error, in steps of their order, and quadratic kappa are given where labels are numbers, AUROC (one
+against the rest, mean over classes) where every class of the model occurs.
 """
 
 import math
@@ -26,11 +26,11 @@ from .calibration import (
     softmax,
 )
 
-__all__ = ["ONE_LABEL", "OneLabel", "is_ordinal", "log_loss_rows"]
+__all__ = ["ONE_LABEL", "OneLabel", "is_ordinal", "kappa_of_matrix", "log_loss_rows", "mean_error"]
 
 
 def is_ordinal(labels: Labels) -> bool:
-    """Whether the labels are numbers, so that a distance between them means something."""
+    """Whether labels are in an order, or are numbers, so that a distance between them means something."""
 
     def number(name: str) -> bool:
         try:
@@ -38,7 +38,7 @@ def is_ordinal(labels: Labels) -> bool:
         except ValueError:
             return False
 
-    return len(labels) > 1 and all(map(number, labels))
+    return len(labels) > 1 and (labels.ordered or all(map(number, labels)))
 
 
 def log_loss_rows(probs: NDArray[Any], truth: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -53,7 +53,8 @@ class OneLabel(Answers):
     several = False
     score_names: ClassVar = {
         "accuracy": "accuracy", "macro_f1": "macro-F1", "weighted_f1": "weighted F1",
-        "quadratic_kappa": "quadratic kappa", "mcc": "MCC", "auroc": "AUROC", "log_loss": "log loss",
+        "mae": "mean absolute error", "quadratic_kappa": "quadratic kappa", "mcc": "MCC", "auroc": "AUROC",
+        "log_loss": "log loss",
         "ece": "ECE", "brier": "Brier",
     }  # fmt: skip
     table: ClassVar = {"accuracy": "accuracy", "macro_f1": "macro F1", "log_loss": "log loss", "ece": "ECE"}
@@ -140,12 +141,13 @@ class OneLabel(Answers):
         answers = self.decide(probs)
         # One class on both sides: agreement by chance is certain, so kappa and MCC say nothing.
         several = len(np.union1d(truth, answers)) > 1
-        ordinal = several and is_ordinal(labels)
+        ordinal = is_ordinal(labels)
         return {
             "accuracy": float(sk.accuracy_score(truth, answers)),
             "macro_f1": float(sk.f1_score(truth, answers, average="macro", zero_division=0.0)),
             "weighted_f1": float(sk.f1_score(truth, answers, average="weighted", zero_division=0.0)),
-            "quadratic_kappa": _kappa(truth, answers, len(labels)) if ordinal else None,
+            "mae": mean_error(truth, answers) if ordinal else None,
+            "quadratic_kappa": _kappa(truth, answers, len(labels)) if ordinal and several else None,
             "mcc": float(sk.matthews_corrcoef(truth, answers)) if several else None,
             "log_loss": float(log_loss_rows(probs, truth).mean()),
             "ece": ece(probs, truth),
@@ -235,6 +237,11 @@ class OneLabel(Answers):
 ONE_LABEL = OneLabel()
 
 
+def mean_error(truth: NDArray[np.int64], answers: NDArray[np.int64]) -> float:
+    """Returns by how many steps answers are off on average."""
+    return float(np.abs(truth - answers).mean())
+
+
 def _kappa(truth: NDArray[np.int64], answers: NDArray[np.int64], n_classes: int) -> float:
     from sklearn.metrics import cohen_kappa_score
 
@@ -278,7 +285,9 @@ class _Sums:
             "ece": np.abs(gaps[:, 0] - gaps[:, 1]).sum(axis=1) / n,
         }
         if self.ordinal:
-            scores["quadratic_kappa"] = _quadratic_kappa(matrix)
+            place = np.arange(self.n_classes)
+            scores["mae"] = (matrix * np.abs(place[:, None] - place)).sum(axis=(1, 2)) / n
+            scores["quadratic_kappa"] = kappa_of_matrix(matrix)
         return scores
 
 
@@ -290,7 +299,8 @@ def _macro_f1(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
-def _quadratic_kappa(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def kappa_of_matrix(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the quadratic kappa of each matrix (R, C, C) of confusion; 1 where rows have one class."""
     place = np.arange(matrix.shape[1])
     distance = (place[:, None] - place) ** 2.0
     observed = (matrix * distance).sum(axis=(1, 2))

@@ -21,7 +21,7 @@ from torch import nn
 from sentitok.atomic import write as write_atomically
 
 from ..data.encoded import Encoded, batches
-from ..data.label_sets import labels_kind
+from ..data.label_sets import labels_kind, labels_saved
 from ..data.normalization import fold
 from ..data.table import Labels, Table
 from ..errors import DataError
@@ -145,9 +145,7 @@ class Predictions:
         for name in ("texts", "groups", "ids"):
             if getattr(self, name) is not None:
                 columns[f"{name}_utf8"], columns[f"{name}_ends"] = _pack(getattr(self, name))
-        head: dict[str, Any] = {"schema": SCHEMA, "labels": list(self.labels.names), "about": self.about}
-        if self.labels.several:
-            head["separator"] = getattr(self.labels, "separator", None)
+        head: dict[str, Any] = {"schema": SCHEMA, **labels_saved(self.labels), "about": self.about}
         columns["head"] = np.frombuffer(json.dumps(head, ensure_ascii=False).encode(), dtype=np.uint8)
         data = io.BytesIO()
         # The stub cannot tell the columns from the flag `allow_pickle`.
@@ -169,7 +167,7 @@ class Predictions:
                 if head["schema"] != SCHEMA:
                     raise DataError(f"{path}: written as {head['schema']}, expected {SCHEMA}")
                 return cls(
-                    labels=labels_kind(head["labels"], head.get("separator")),
+                    labels=labels_kind(head),
                     probs=arrays["probs"].astype(np.float32, copy=False),
                     truth=arrays["truth"].astype(np.int64, copy=False),
                     texts=_unpack(arrays, "texts") or [],

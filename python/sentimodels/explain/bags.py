@@ -22,6 +22,7 @@ from ..errors import DataError
 from ..models.bow import Bow
 from ..models.nb import NaiveBayes
 from ..models.tfidf import Tfidf
+from ..nn.ordinal import CutPoints
 from ..text.encoder import Encoder
 from ..text.hashed_ngrams import HashedNgrams
 from ..text.ngrams import ngrams
@@ -142,6 +143,9 @@ def attribute_bag(classifier: Classifier, text: str) -> Attribution:
     with torch.inference_mode():
         parts, bias = _parts(classifier.module, ids, counts)
     several = classifier.labels.several
+    cut_points = getattr(classifier.module, "cut_points", None)
+    if cut_points is not None:
+        parts, bias = _of_cuts(cut_points, parts, bias)
     each = scores_of(parts.cpu().numpy(), classifier.temperature, several=several)
     effects = np.zeros((len(tokens), len(bias)))
     for id, part in zip(ids.tolist(), each, strict=True):
@@ -192,6 +196,25 @@ def _parts(module: nn.Module, ids: Tensor, counts: Tensor) -> tuple[Tensor, Tens
                 _vectors(module, ids) @ module.head.weight.T
             ), module.head.bias
     raise TypeError(f"{type(module).__name__} is not a bag of n-grams")
+
+
+def _of_cuts(cut_points: CutPoints, parts: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns what each feature adds to log-probabilities (n, C) that are cut from one score, and the rest.
+
+    The score is a sum, the log-probabilities are not linear in it: each part has the share of their change
+    that it has of the score's. Those are its integrated gradients (Sundararajan et al. 2017).
+    """
+    with torch.inference_mode():
+        total = parts.sum()
+        before, after = cut_points(torch.stack((bias, bias + total))).double()
+        if abs(float(total)) < _LEVEL:  # parts that cancel: the slope at the score, by a small step
+            up, down = cut_points(torch.stack((bias + total + _STEP, bias + total - _STEP))).double()
+            return parts * ((up - down) / (2 * _STEP)), before
+        return parts * ((after - before) / total), before
+
+
+# Scores as near as this are one; the step of a slope.
+_LEVEL, _STEP = 1e-4, 1e-2
 
 
 def _vectors(module: Bow, ids: Tensor) -> Tensor:

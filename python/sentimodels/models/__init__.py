@@ -29,7 +29,17 @@ if TYPE_CHECKING:
     from ..nn.backbone import Backbone
     from ..text.vocabulary import Inputs
 
-__all__ = ["ARCHITECTURES", "HF", "Architecture", "Fits", "Rank", "architecture", "build", "build_backbone"]
+__all__ = [
+    "ARCHITECTURES",
+    "HF",
+    "Architecture",
+    "Fits",
+    "Rank",
+    "architecture",
+    "build",
+    "build_backbone",
+    "refuse_ordinal",
+]
 
 Values = Mapping[str, Any]
 # Settings by section and key.
@@ -88,6 +98,7 @@ class Architecture:
         published: by task, keys of `[model]` that pre-training leaves as they were published.
         not_in_onnx: why the ONNX export does not hold it; "" if it does.
         in_numpy: whether the reader of `senti export --numpy` scores it.
+        not_ordinal: why it does not learn ordered labels, and what does; "" if it does.
     """
 
     file: str
@@ -102,6 +113,7 @@ class Architecture:
     published: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     not_in_onnx: str = ""
     in_numpy: bool = False
+    not_ordinal: str = ""
 
     def settings(self, kind: str) -> Tree:
         """Returns the default settings for a kind of task.
@@ -197,7 +209,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     # within four fifths gave an accuracy of 0.831 at c = 3, the default, 0.838 at 1 and 0.839 at 0.6.
     "nb": Architecture(
         "nb", ("NaiveBayesConfig", "NaiveBayes"), "naive-Bayes weighted logistic regression",
-        rank=Rank(few=1, some=3, many=4), unspaced={"model": {"c": 1.0}}, **_BAG,
+        rank=Rank(few=1, some=3, many=4), unspaced={"model": {"c": 1.0}},
+        not_ordinal="its weights are ratios of each class to the rest, which have no order; take tfidf",
+        **_BAG,
     ),
     "bow": Architecture(
         "bow", ("BowConfig", "Bow"), "bag of words, word and character n-grams",
@@ -265,11 +279,26 @@ def architecture(name: str) -> Architecture:
     return row
 
 
+def refuse_ordinal(name: str, config: Section) -> None:
+    """Refuses an architecture that does not learn labels in an order.
+
+    Raises:
+        ConfigError: saying why, and which does.
+    """
+    why = architecture(name).not_ordinal
+    if getattr(config, "own_head", False):
+        why = "a head of transformers has no cut points; leave out model.own_head"
+    if why:
+        raise ConfigError(f"arch {name}: it does not learn ordered labels (task ordinal): {why}")
+
+
 def build(name: str, config: Section, inputs: "Inputs") -> "nn.Module":
     """Builds a model of classes with the weights it starts from."""
     from ..nn.backbone import Backbone
     from ..nn.class_head import ClassHead, HeadConfig, SequenceClassifier
 
+    if inputs.ordered:
+        refuse_ordinal(name, config)
     make = cast("type[Any]", architecture(name).module)
     if getattr(config, "own_head", False):
         from .hf import HfClassifier
@@ -278,7 +307,9 @@ def build(name: str, config: Section, inputs: "Inputs") -> "nn.Module":
     module: nn.Module = make(config, inputs)
     if isinstance(module, Backbone):
         assert isinstance(config, HeadConfig)
-        head = ClassHead(config, module.d_out, inputs.n_classes, module.backward_width)
+        head = ClassHead(
+            config, module.d_out, inputs.n_classes, module.backward_width, ordered=inputs.ordered
+        )
         return SequenceClassifier(module, head)
     return module
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from ..config import CharNgrams, Section
 from ..nn.bag import LinearBag, bag
+from ..nn.ordinal import CutPoints, cumulative_loss
 from ..text.hashed_ngrams import HashedNgrams
 from ..text.vocabulary import Inputs
 from ..text.words import TOKEN_PATTERN
@@ -101,7 +102,8 @@ class Bow(nn.Module):
         self.register_buffer("scale", scale, persistent=False)
         # An id that no text had must not speak, so all vectors start at zero.
         self.weight = nn.Parameter(torch.zeros(inputs.vocab_size, config.d_model))
-        self.head = nn.Linear(config.d_model, inputs.n_classes)
+        self.head = nn.Linear(config.d_model, inputs.n_scores)
+        self.cut_points = CutPoints(inputs.n_classes) if inputs.ordered else None
         nn.init.normal_(self.head.weight, std=0.3)
         nn.init.zeros_(self.head.bias)
 
@@ -121,16 +123,16 @@ class Bow(nn.Module):
         length = bags.sum(times * scale.square()).sqrt()
         total = bags.sum(vectors[place] * (times * scale)[:, None])
         logits: Tensor = self.head(total / length.clamp(min=1e-6)[:, None])
-        return logits
+        return logits if self.cut_points is None else self.cut_points(logits)
 
     def linear(self) -> LinearBag:
         """Returns its trained weights: of each id those of its own vector and of its n-grams' together."""
         count = self.gram_starts.diff()
         sums = F.embedding_bag(self.grams, self.weight.data, self.gram_starts[:-1], mode="sum")
         vectors = self.weight.data + sums / count.clamp(min=1).sqrt()[:, None]
-        return LinearBag(
-            vectors @ self.head.weight.data.T, self.scale, self.head.bias.data, "count", "weighted"
-        )
+        table = vectors @ self.head.weight.data.T
+        cuts = None if self.cut_points is None else self.cut_points.cuts()
+        return LinearBag(table, self.scale, self.head.bias.data, "count", "weighted", cuts)
 
     def fit(self, encoded: "Encoded", labels: "NDArray[np.int64]", seed: int) -> None:
         """Learns from the training texts, in about a second an epoch of a hundred thousand phrases."""
@@ -190,8 +192,9 @@ class _Learner:
         self.weights = [
             module.weight.data.numpy(),
             module.head.weight.data.numpy(),
-            module.head.bias.data.numpy(),
+            (module.head.bias if module.cut_points is None else module.cut_points.raw).data.numpy(),
         ]
+        self.ordered = module.cut_points is not None
         self.table, self.out, self.bias = self.weights
         self.scale = module.scale.numpy().copy()
         self.scale[0] = 0  # id 0 is nothing
@@ -226,8 +229,14 @@ class _Learner:
         if self.composition is not None:
             whole[: len(words)] += self.composed.take(words, 0)
         hidden = texts @ whole  # (B, D)
-        logits = hidden @ self.out.T + self.bias
-        if labels.ndim == 2:  # each label is decided alone
+        logits = hidden @ self.out.T
+        if not self.ordered:
+            logits += self.bias
+        by_bias = None
+        if self.ordered:  # one score, cut into classes; its bias is in the cut points
+            _, by_score, by_bias = cumulative_loss(logits[:, 0], self.bias, labels)
+            error = by_score[:, None].astype(logits.dtype)
+        elif labels.ndim == 2:  # each label is decided alone
             error = 0.5 * (1 + np.tanh(0.5 * logits)) - labels.astype(logits.dtype)
         else:
             error = np.exp(logits - logits.max(1, keepdims=True))
@@ -238,7 +247,7 @@ class _Learner:
         # What every text moves goes a tenth as fast as what few do.
         for weight, squared, slope in (
             (self.out, self.out_seen, error.T @ hidden),
-            (self.bias, self.bias_seen, error.sum(0)),
+            (self.bias, self.bias_seen, error.sum(0) if by_bias is None else by_bias),
         ):
             squared += slope * slope
             weight -= 0.1 * rate * slope / np.sqrt(squared)

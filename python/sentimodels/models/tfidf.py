@@ -3,7 +3,8 @@
 Formulas as in scikit-learn: idf = ln((1 + N) / (1 + df)) + 1 when smooth, weights tf * idf
 (or (1 + ln tf) * idf), rows of length 1. `fit` solves the regression with scikit-learn and
 moves what it learned into the module, so it is saved, loaded and served like any other.
-Of texts with several labels, each label has its own regression against the rest.
+Of texts with several labels, each label has its own regression against the rest; of ordered labels all have
+one, by cut points (`nn/ordinal.py`), with the same penalty.
 The model to beat: minutes of training must buy more than these seconds.
 """
 
@@ -15,6 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from ..nn.bag import LinearBag, bag
+from ..nn.ordinal import CutPoints, cumulative_loss, start
 from ..text.vocabulary import Inputs
 from ..text.words import NgramConfig
 
@@ -60,8 +62,9 @@ class Tfidf(nn.Module):
         self.config = config
         self.vocab_size = inputs.vocab_size
         self.register_buffer("idf", torch.ones(inputs.vocab_size))
-        self.weight = nn.Parameter(torch.zeros(inputs.vocab_size, inputs.n_classes))
-        self.bias = nn.Parameter(torch.zeros(inputs.n_classes))
+        self.weight = nn.Parameter(torch.zeros(inputs.vocab_size, inputs.n_scores))
+        self.bias = nn.Parameter(torch.zeros(inputs.n_scores))
+        self.cut_points = CutPoints(inputs.n_classes) if inputs.ordered else None
 
     def forward(self, input_ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """Returns logits (B, C)."""
@@ -70,12 +73,14 @@ class Tfidf(nn.Module):
         value = (1 + tf.log() if self.config.sublinear_tf else tf) * self.idf[bags.feature]
         length = bags.sum(value.square()).sqrt().clamp(min=torch.finfo(value.dtype).tiny)
         value = value / length[bags.row]
-        return bags.sum(value[:, None] * self.weight[bags.feature]) + self.bias
+        scores = bags.sum(value[:, None] * self.weight[bags.feature]) + self.bias
+        return scores if self.cut_points is None else self.cut_points(scores)
 
     def linear(self) -> LinearBag:
         """Returns its trained weights."""
         counts: Literal["count", "log"] = "log" if self.config.sublinear_tf else "count"
-        return LinearBag(self.weight.data, self.idf, self.bias.data, counts, "euclidean")
+        cuts = None if self.cut_points is None else self.cut_points.cuts()
+        return LinearBag(self.weight.data, self.idf, self.bias.data, counts, "euclidean", cuts)
 
     def fit(self, encoded: "Encoded", labels: "NDArray[np.int64]", seed: int) -> None:
         """Learns idf and weights from the training texts."""
@@ -102,6 +107,9 @@ class Tfidf(nn.Module):
         )
         features = normalize(counts)
         self.idf.copy_(torch.from_numpy(idf))
+        if self.cut_points is not None:
+            self._fit_cuts(self.cut_points, features, labels)
+            return
         if labels.ndim == 2:
             self._fit_each(regression, features, labels)
             return
@@ -126,3 +134,26 @@ class Tfidf(nn.Module):
                 self.bias.data[place] = float(regression.intercept_[0])
             else:  # what every text or none has is answered so
                 self.bias.data[place] = 30.0 if n else -30.0
+
+    def _fit_cuts(self, cut_points: CutPoints, features: Any, labels: "NDArray[np.int64]") -> None:
+        """Learns one regression and the cut points of ordered labels."""
+        from scipy.optimize import minimize
+
+        config, n_features, n_classes = self.config, self.vocab_size, len(cut_points.raw) + 1
+        turned = features.T.tocsr()
+
+        def loss(values: "NDArray[np.float64]") -> "tuple[float, NDArray[np.float64]]":
+            weight, raw = values[:n_features], values[n_features:]
+            of_rows, by_score, by_raw = cumulative_loss(features @ weight, raw, labels)
+            slopes = np.concatenate([config.c * (turned @ by_score) + weight, config.c * by_raw])
+            return config.c * of_rows + 0.5 * float(np.square(weight).sum()), slopes
+
+        begin = np.concatenate([np.zeros(n_features), start(n_classes)])
+        options = {"maxiter": config.max_iter, "ftol": _GAIN}
+        found = minimize(loss, begin, jac=True, method="L-BFGS-B", options=options).x
+        self.weight.data[:, 0] = torch.from_numpy(found[:n_features]).to(self.weight)
+        cut_points.raw.data.copy_(torch.from_numpy(found[n_features:]))
+
+
+# The solver of ordered labels stops once the relative gain of a step is smaller.
+_GAIN = 1e-8

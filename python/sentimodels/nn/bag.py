@@ -61,6 +61,7 @@ class LinearBag:
         counts: f: `count` is n, `log` is 1 + ln n, `once` is 1.
         length: `euclidean` is the root of the sum of squared values, `weighted` that of values times scales,
             `none` is 1.
+        cuts: (C - 1,) of ordered classes, which are cut from one score: `table` then has one column.
     """
 
     table: Tensor
@@ -68,6 +69,7 @@ class LinearBag:
     bias: Tensor
     counts: Literal["count", "log", "once"]
     length: Literal["euclidean", "weighted", "none"]
+    cuts: Tensor | None = None
 
 
 @runtime_checkable

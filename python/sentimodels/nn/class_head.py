@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ..config import Section
 from .backbone import Backbone
+from .ordinal import CutPoints
 
 __all__ = [
     "HEADS",
@@ -146,23 +147,27 @@ class ClassHead(nn.Module):
         d_in: D.
         n_classes: C.
         backward: how many of the D features, the last ones, read from right to left.
+        ordered: whether the classes have an order, and are cut from one score.
     """
 
-    def __init__(self, config: HeadConfig, d_in: int, n_classes: int, backward: int = 0) -> None:
+    def __init__(
+        self, config: HeadConfig, d_in: int, n_classes: int, backward: int = 0, *, ordered: bool = False
+    ) -> None:
         super().__init__()
         self.pooling = Pooling(config.pooling, d_in, backward)
         width = self.pooling.d_out
-        last = nn.Linear(width, n_classes)
+        last = nn.Linear(width, 1 if ordered else n_classes)
         nn.init.normal_(last.weight, std=0.02)
         nn.init.zeros_(last.bias)
         self.network = nn.Sequential(nn.Dropout(config.head_dropout), *HEADS[config.head](width), last)
+        self.cut_points = CutPoints(n_classes) if ordered else None
 
     def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
         """Returns logits (B, C) of states where `mask` (B, T) is True; without one, of all."""
         if mask is None:
             mask = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
         logits: Tensor = self.network(self.pooling(states, mask))
-        return logits
+        return logits if self.cut_points is None else self.cut_points(logits)
 
 
 class SequenceClassifier(nn.Module):

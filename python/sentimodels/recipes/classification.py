@@ -102,7 +102,7 @@ class ClassificationRecipe(Recipe[RunConfig]):
         """Builds the module of the architecture."""
         vectors, notes = word_vectors(self.config, self.encoder)
         self.warn(*notes)
-        inputs = self.encoder.inputs(len(self.tables.labels), vectors)
+        inputs = self.encoder.inputs(len(self.tables.labels), vectors, ordered=self.tables.labels.ordered)
         return build(self.config.arch, self.config.model, inputs)
 
     def make_task(self) -> LabelTask:

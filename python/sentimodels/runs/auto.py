@@ -456,7 +456,7 @@ def seconds_of_fit(config: RunConfig, some: Tables) -> float:
     began = clock()
     encoder = encoder_for(config, some.train.texts)
     encoded = encoder.encode(some.train.texts)
-    module = build(config.arch, config.model, encoder.inputs(len(some.labels)))
+    module = build(config.arch, config.model, encoder.inputs(len(some.labels), ordered=some.labels.ordered))
     if isinstance(module, Fits):
         module.fit(encoded, some.to_fit(), config.train.seed)
     return clock() - began
@@ -477,7 +477,9 @@ def _stepped(config: RunConfig, some: Tables, tables: Tables) -> float:
     )
     tried = config.model_copy(update={"train": settings, "task": settled_task(config, tables.labels.names)})
     task = task_of(tried, some, encoded, some.classes(table), None, None, None)
-    module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))
+    module = build(
+        config.arch, config.model, encoder.inputs(len(tables.labels), ordered=tables.labels.ordered)
+    )
     validate_optim(module, config.optim)
     if isinstance(task, Classification):
         task.check(module)

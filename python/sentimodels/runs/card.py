@@ -51,7 +51,7 @@ ENSEMBLE = "ensemble"
 # Parts that are scored, with the rows that they are.
 _PARTS = {"test": "test", "crossed": "valid", "valid": "valid"}
 _TEXTS = ("max_tokens", "long", "lowercase", "tokenizer_model")
-_SCORES = ("accuracy", "macro_f1", "micro_f1", "log_loss", "ece")
+_SCORES = ("accuracy", "macro_f1", "micro_f1", "mae", "quadratic_kappa", "log_loss", "ece")
 # Keys that name files of the machine that trained, and what the card says elsewhere.
 _ELSEWHERE = (
     "arch", "data.train", "data.valid", "data.test", "data.tokenizer", "data.vectors",
@@ -118,7 +118,7 @@ def _of_classifier(folder: Path, config: RunConfig, about: Mapping[str, Any]) ->
             **{part: _scores(first, part) for part in _PARTS if part in first and part != "test"},
             **({"test": _scores(about, "test")} if "test" in about else {}),
         },
-        **({"several": True} if about.get("several") else {}),
+        **{key: True for key in ("several", "ordered") if about.get(key)},
         "refitted": "chosen" in about,
         "judged": about.get("judged"),
         "taught": _taught(config, about),
@@ -397,7 +397,18 @@ def sources_of(folder: Path) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-_OF_A_RUN = ("arch", "parameters", "labels", "several", "scores", "refitted", "judged", "data", "files")
+_OF_A_RUN = (
+    "arch",
+    "parameters",
+    "labels",
+    "several",
+    "ordered",
+    "scores",
+    "refitted",
+    "judged",
+    "data",
+    "files",
+)
 
 
 def _of_ensemble(folder: Path) -> dict[str, Any]:
@@ -432,6 +443,7 @@ def _of_ensemble(folder: Path) -> dict[str, Any]:
     return {
         "labels": list(value.get("labels", members[0]["labels"])),
         **({"several": True} if "separator" in value else {}),
+        **({"ordered": True} if value.get("ordered") else {}),
         "parameters": sum(one["parameters"] for one in members),
         "temperature": read_temperature(value["temperature"]),
         "members": members,

@@ -5,7 +5,7 @@
 | `model.safetensors` | weights; in its metadata the hash of the tokenizer they belong to |
 | `config.toml` | the resolved configuration, paths absolute; enough to run again |
 | `tokenizer.json`, `open-vocabulary.json`, `words.json` or `hashed-ngrams.json` | what turns texts into ids |
-| `labels.json` | names of the classes, in the order of the logits; of several a text, their separator |
+| `labels.json` | names of the classes, in the order of the logits; their separator; if they are ordered |
 | `run.json` | temperature, scores, baselines, versions, git commit, time |
 | `metrics.jsonl` | the course of training |
 | `training_data.json`, `training_texts.npz` | hashes of files and texts trained on |
@@ -43,7 +43,7 @@ from sentitok.atomic import write as write_atomically
 from sentitok.remote import is_url
 
 from ..config import RunConfig, ThresholdRule, Written
-from ..data.label_sets import LabelSets, labels_kind
+from ..data.label_sets import labels_kind, labels_saved
 from ..data.opening import read_small
 from ..data.record import TrainingRecord
 from ..data.table import Labels
@@ -237,10 +237,7 @@ def begin_run(
     refuse_run(folder)
     folder.mkdir(parents=True, exist_ok=True)
     encoder.save(folder)
-    named: dict[str, Any] = {"labels": list(labels.names)}
-    if isinstance(labels, LabelSets):
-        named["separator"] = labels.separator
-    write_atomically(folder / "labels.json", to_json(named))
+    write_atomically(folder / "labels.json", to_json(labels_saved(labels)))
     for file, content in record.files().items():
         write_atomically(folder / file, content)
     mark_launch(folder)
@@ -351,7 +348,7 @@ def load_run(folder: Path) -> Loaded:
     if metadata.get("tokenizer_sha256") != encoder.fingerprint:
         raise CheckpointError(f"{folder}: its tokenizer is not the one the weights were trained with")
     labels = load_labels(folder)
-    module = build(config.arch, config.model, encoder.inputs(len(labels)))
+    module = build(config.arch, config.model, encoder.inputs(len(labels), ordered=labels.ordered))
     load_weights(module, folder)
     about, thresholds = read_json(folder / "run.json"), load_thresholds(folder, labels)
     return Loaded(config, module.eval(), encoder, labels, about, thresholds)
@@ -367,7 +364,7 @@ def load_labels(folder: Path) -> Labels:
     names = named.get("labels")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise CheckpointError(f"{folder / 'labels.json'}: expected a list of names")
-    return labels_kind(names, named.get("separator"))
+    return labels_kind(named)
 
 
 def load_weights(module: nn.Module, folder: Path) -> None:

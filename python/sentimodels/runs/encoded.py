@@ -108,6 +108,8 @@ class EncodedTables:
         about: dict[str, Any] = {"labels": tables.counts()}
         if tables.labels.several:
             about["several"] = True
+        if tables.labels.ordered:
+            about["ordered"] = True
         if drawn is not None:
             about["drawn"] = dict(zip(tables.labels.names, np.rint(drawn).astype(int).tolist(), strict=True))
         for key, known in (("estimates", config.estimates), ("accuracies", config.accuracies)):

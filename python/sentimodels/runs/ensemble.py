@@ -20,7 +20,7 @@ from sentitok.atomic import write as write_atomically
 from sentitok.messages import with_names
 from sentitok.remote import is_url, local_path
 
-from ..data.label_sets import LabelSets
+from ..data.label_sets import labels_saved
 from ..data.opening import read_small
 from ..data.table import Labels
 from ..errors import CheckpointError, ConfigError, DataError
@@ -158,11 +158,9 @@ class Ensemble:
                 for run, weight in zip(runs, self.weights, strict=True)
             ],
             "temperature": self.temperature,
-            "labels": list(self.labels.names),
+            **labels_saved(self.labels),
             "dev_sha256": dev,
         }
-        if isinstance(self.labels, LabelSets):
-            value["separator"] = self.labels.separator
         target = folder / FILE
         write_atomically(target, (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
         return target

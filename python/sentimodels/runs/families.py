@@ -7,6 +7,7 @@ directory, and is enough to run again.
 
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +34,7 @@ from ..config import (
 from ..data.label_sets import ONE_LABEL
 from ..data.opening import read_small
 from ..errors import CheckpointError, ConfigError, did_you_mean
-from ..models import ARCHITECTURES, HF, Architecture, architecture
+from ..models import ARCHITECTURES, HF, Architecture, architecture, refuse_ordinal
 from .pretrained import check_reach, of_folder
 
 __all__ = [
@@ -288,6 +289,22 @@ def _check_labels(config: RunConfig) -> None:
             f"data.{key}: it reads several labels a text, which task.kind multilabel learns (--task "
             "multilabel), not classification; leave one out"
         )
+    if config.task.kind == "ordinal" and (columns or separator not in (None, ONE_LABEL)):
+        key = "label_columns" if columns else "label_separator"
+        raise ConfigError(
+            f"data.{key}: it reads several labels a text, and task.kind ordinal learns one; leave one out"
+        )
+    if config.data.label_order is not None:
+        if config.task.kind not in ("ordinal", "distillation"):
+            raise ConfigError(
+                f"data.label_order: task.kind {config.task.kind} reads no order of labels; leave it out, or "
+                "take --task ordinal"
+            )
+        repeated = [name for name, n in Counter(config.data.label_order).items() if n > 1]
+        if repeated:
+            raise ConfigError(f"data.label_order: {repeated[0]!r} is named twice")
+    if config.task.kind == "ordinal":
+        refuse_ordinal(config.arch, config.model)
     if config.task.kind == "multilabel" and separator == ONE_LABEL:
         raise ConfigError(
             "data.label_separator none: each cell is one label, so task.kind is classification; leave one out"
@@ -295,10 +312,12 @@ def _check_labels(config: RunConfig) -> None:
 
 
 def _classifier_task(given: Mapping[str, Any]) -> str:
-    """Returns the task of a classifier that names none; how labels are read says if there are several."""
+    """Returns the task of a classifier that names none, by how its labels are read: in sets or an order."""
     data = _section(given, "data")
     several = data.get("label_columns") or data.get("label_separator") not in (None, ONE_LABEL)
-    return "multilabel" if several else DEFAULT_TASK
+    if several:
+        return "multilabel"
+    return DEFAULT_TASK if data.get("label_order") is None else "ordinal"
 
 
 def _check_language_model(config: LanguageConfig) -> None:

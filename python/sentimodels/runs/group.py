@@ -491,7 +491,7 @@ def spread(scores: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     from scipy.stats import t
 
     out = {}
-    for name in ("accuracy", "macro_f1", "micro_f1", "log_loss", "ece"):
+    for name in ("accuracy", "macro_f1", "micro_f1", "mae", "quadratic_kappa", "log_loss", "ece"):
         values = np.array([one[name] for one in scores if one.get(name) is not None], dtype=np.float64)
         if len(values):
             deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0

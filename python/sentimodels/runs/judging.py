@@ -44,6 +44,8 @@ __all__ = ["CrossFit", "baselines", "choose_thresholds", "gain", "judged", "reco
 
 # Replicates of the bootstrap intervals of a run's scores, enough for two digits of their ends.
 _REPLICATES = 400
+# The scores whose intervals `run.json` has.
+_WITH_INTERVALS = ("accuracy", "macro_f1", "micro_f1", "mae", "quadratic_kappa")
 
 # The share of a normal distribution within so many deviations is 95 %.
 _DEVIATIONS = 1.96
@@ -176,7 +178,7 @@ def _part_scores(
         before = scores(of_logits(tables.labels, logits, table))
         answered = of_logits(tables.labels, logits, table, temperature)
         ends = intervals(answered, n_replicates=_REPLICATES)
-        kept = {name: list(ends[name]) for name in ("accuracy", "macro_f1", "micro_f1") if name in ends}
+        kept = {name: list(ends[name]) for name in _WITH_INTERVALS if name in ends}
         found[part] = {
             **scores(answered), "ece_before": before["ece"], "intervals": kept,
             "per_class": per_class(answered),

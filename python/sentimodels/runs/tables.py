@@ -26,7 +26,7 @@ from ..data.record import TrainingRecord
 from ..data.row_buffer import Blank
 from ..data.split import NEAR_AT_MOST as _NEAR_AT_MOST
 from ..data.split import Units, count_of, divide, folds, labels_not_in_each
-from ..data.table import Labels, Table, listed
+from ..data.table import Labels, OrderedLabels, Table, listed
 from ..errors import CheckpointError, ConfigError, DataError
 from ..evaluation.answers import answers_of
 from .families import CLASSIFIER
@@ -66,12 +66,20 @@ class Tables:
         data: `[data]`.
         labels: those of a teacher, with whom rows need none of their own; otherwise each row has one.
         several: whether rows may have several labels.
+        ordinal: whether the labels are in an order: `data.label_order`, or that of numbers.
     """
 
     # What a teacher answers to the rows; `None` where labels alone teach.
     taught: Taught | None = None
 
-    def __init__(self, data: DataConfig, labels: Labels | None = None, *, several: bool = False) -> None:
+    def __init__(
+        self,
+        data: DataConfig,
+        labels: Labels | None = None,
+        *,
+        several: bool = False,
+        ordinal: bool = False,
+    ) -> None:
         self._several = several if labels is None else labels.several
         if not data.train:
             raise ConfigError(
@@ -92,7 +100,12 @@ class Tables:
             seed=data.split_seed, without=held,
         )  # fmt: skip
         whole = self._trainable(whole, exclusion)
-        self.labels = self._labels_of(whole) if labels is None else labels
+        if labels is not None:
+            self.labels = labels
+        elif ordinal:
+            self.labels = OrderedLabels.of(whole.labelled(), data.label_order, whole.source)
+        else:
+            self.labels = self._labels_of(whole)
         if len(self.labels) < 2 and not self.labels.several:
             raise DataError(_one_label(data, self.labels[0], len(held)))
         if not self.labels.several and data.label_separator != ONE_LABEL and labels is None:
@@ -486,7 +499,7 @@ def check_files(config: RunConfig) -> None:
 
 def read_tables(config: RunConfig) -> Tables:
     """Reads the tables that a configuration names."""
-    return Tables(config.data, several=reads_sets(config))
+    return Tables(config.data, several=reads_sets(config), ordinal=config.task.kind == "ordinal")
 
 
 def reads_sets(config: RunConfig) -> bool:

@@ -20,7 +20,14 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..config import ClassificationConfig, MultilabelConfig, RunConfig, TrainConfig, TrainingPlan
+from ..config import (
+    ClassificationConfig,
+    MultilabelConfig,
+    OrdinalConfig,
+    RunConfig,
+    TrainConfig,
+    TrainingPlan,
+)
 from ..data.encoded import Batch, Encoded, batches
 from ..data.opening import read_small
 from ..data.row_buffer import as_label
@@ -97,7 +104,8 @@ class LabelTask(Task, Protocol):
 class Classification:
     """The task of telling classes apart; see `training.trainer.Task`.
 
-    `tasks/multilabel.py` replaces what concerns one label a text: targets, loss, distance, weights, scores.
+    `tasks/multilabel.py` replaces what concerns one label a text: targets, loss, distance, weights, scores;
+    `tasks/ordinal.py` loss and scores.
 
     Args:
         config: `[task]`.
@@ -118,7 +126,7 @@ class Classification:
 
     def __init__(
         self,
-        config: ClassificationConfig | MultilabelConfig,
+        config: ClassificationConfig | MultilabelConfig | OrdinalConfig,
         train: TrainConfig,
         texts: Encoded,
         labels: NDArray[np.int64],

@@ -148,13 +148,15 @@ class TextEncoder:
         table = None if self.ngrams is None else self.ngrams.extended(unknown)
         return replace(encoded, unknown=unknown, n_known=vocabulary.vocab_size, ngrams=table)
 
-    def inputs(self, n_classes: int, vectors: torch.Tensor | None = None) -> Inputs:
+    def inputs(self, n_classes: int, vectors: torch.Tensor | None = None, *, ordered: bool = False) -> Inputs:
         """Returns what a model is built for."""
         if isinstance(self.encoder, HashedNgrams):
             n_words = len(self.encoder.words) + 1
-            return Inputs(self.vocab_size, n_classes, grams=self.encoder.grams, n_words=n_words)
+            return Inputs(
+                self.vocab_size, n_classes, grams=self.encoder.grams, n_words=n_words, ordered=ordered
+            )
         n_ngrams = 0 if self.ngrams is None else self.ngrams.n_rows
-        return Inputs(self.vocab_size, n_classes, self.pad_id, n_ngrams, vectors)
+        return Inputs(self.vocab_size, n_classes, self.pad_id, n_ngrams, vectors, ordered=ordered)
 
     @property
     def file_name(self) -> str:

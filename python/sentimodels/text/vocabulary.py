@@ -163,6 +163,7 @@ class Inputs:
         vectors: a vector for each id (V, D) to start from, rows of zeros where there is none.
         grams: for a bag of n-grams, the ids that each id is also made of.
         n_words: for a bag of n-grams, where words end: ids from here on are n-grams.
+        ordered: whether the classes have an order: a text then has one score, cut into classes.
     """
 
     vocab_size: int
@@ -172,6 +173,12 @@ class Inputs:
     vectors: "Tensor | None" = None
     grams: NgramTable | None = None
     n_words: int | None = None
+    ordered: bool = False
+
+    @property
+    def n_scores(self) -> int:
+        """Scores that a text has: one for each class, or one alone where classes are cut from it."""
+        return 1 if self.ordered else self.n_classes
 
 
 _FORMAT = "sentimodels.open-vocabulary/1"

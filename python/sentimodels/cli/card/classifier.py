@@ -55,9 +55,9 @@ def parts(facts: dict[str, Any]) -> Parts:
 
 def _heads(facts: dict[str, Any]) -> Mapping[str, str]:
     """Returns the names of the scores that a table shows, by key."""
-    from ...evaluation.several_labels import SEVERAL_LABELS
+    from ...evaluation.answers import answers_named
 
-    return SEVERAL_LABELS.table if facts.get("several") else HEADS
+    return answers_named(facts).table if facts.get("several") or facts.get("ordered") else HEADS
 
 
 def _every_text(facts: dict[str, Any]) -> str:

@@ -113,6 +113,16 @@ def char_ngrams(word: str, low: int, high: int) -> list[str]:
     return [marked[i : i + size] for size in sizes for i in range(len(marked) - size + 1)]
 
 
+def of_cuts(scores: Array, cuts: Array | None) -> Array:
+    """Returns log-probabilities of ordered labels, which are cut from one score; of others the scores."""
+    if cuts is None:
+        return scores
+    at = cuts.astype(np.float64) - scores  # log odds that a label is at most this
+    at_most, above = -np.logaddexp(0, -at), -np.logaddexp(0, at)
+    between = at_most[:, 1:] + above[:, :-1] + np.log(-np.expm1(-np.diff(at)))
+    return np.concatenate([at_most[:, :1], between, above[:, -1:]], 1)
+
+
 class Bag(ABC):
     """Scores of texts as bags of n-grams: of each n-gram a value times a row of weights."""
 
@@ -148,7 +158,7 @@ class Bag(ABC):
         value = value / np.where(length > 0, length, 1)[owner]
         rows = table[feature]
         sums = [np.bincount(owner, value * column, len(texts)) for column in rows.T]
-        return np.stack(sums, 1) + self.tensors["bias"]
+        return of_cuts(np.stack(sums, 1) + self.tensors["bias"], self.tensors.get("cuts"))
 
 
 class NgramBag(Bag):
@@ -328,7 +338,7 @@ class Convolutions:
                 silu = self.about["head"] == "mlp"
                 pooled = pooled / (1 + np.exp(-pooled)) if silu else np.tanh(pooled)
             pooled = pooled @ self.tensors[f"head.{layer}"].T + self.tensors[f"head_bias.{layer}"]
-        return pooled
+        return of_cuts(pooled, self.tensors.get("cuts"))
 
     def pooled(self, states: Array, starts: Array, lengths: Array) -> Array:
         """Returns one state for each row of tokens."""

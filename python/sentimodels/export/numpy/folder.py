@@ -129,6 +129,8 @@ def _scored(classifier: Classifier) -> tuple[dict[str, Any], dict[str, Tensor]]:
             bag = module.linear()
             settings = {"word": WORD, "alone": f"[{ALONE}]", "counts": bag.counts, "length": bag.length}
             tensors = {"table": bag.table, "scale": bag.scale, "bias": bag.bias}
+            if bag.cuts is not None:
+                tensors["cuts"] = bag.cuts
         else:
             assert isinstance(module, SequenceClassifier)
             settings, tensors = _convolutions(classifier, module)
@@ -176,6 +178,8 @@ def _convolutions(
         tensors[f"kernel_bias.{number}"] = convolution.bias
     if backbone.config.pooling == "attention":
         tensors["pooling"] = module.head.pooling.score.weight
+    if module.head.cut_points is not None:
+        tensors["cuts"] = module.head.cut_points.cuts()
     layers = [part for part in module.head.network if isinstance(part, nn.Linear)]
     settings["layers"] = len(layers)
     for number, layer in enumerate(layers):

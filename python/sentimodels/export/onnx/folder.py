@@ -105,6 +105,7 @@ def _about(classifier: Classifier, run: Path) -> dict[str, Any]:
         "arch": config.arch,
         "labels": list(classifier.labels.names),
         **({"several": True} if classifier.labels.several else {}),
+        **({"ordered": True} if classifier.labels.ordered else {}),
         "temperature": classifier.temperature,
         "vocabulary": encoder.file_name,
         "normalize": encoder.normalized,
@@ -216,7 +217,7 @@ def _quantize(folder: Path, texts: Sequence[str], labels: Sequence[str] | None) 
             )
             seconds[place] = min(seconds[place], time.process_time() - began)
     reader = OnnxReader.load(folder)
-    named = labels_kind(reader.labels, JSON if reader.about.get("several") else None)
+    named = labels_kind({**reader.about, "separator": JSON if reader.about.get("several") else None})
     decide = evaluation_answers.answers_of(named).decide
     found = [[named.cell(one) for one in decide(probs)] for probs in answers]
     # Of several labels a text, sets are compared, of labels that the run knows.

@@ -22,6 +22,7 @@ from ...models.bert import Bert
 from ...nn.bag import IsLinear, LinearBag
 from ...nn.class_head import Pooling, SequenceClassifier
 from ...nn.embedding import NgramEmbedding, StaticEmbedding, TokenEmbedding
+from ...nn.ordinal import log_probs_of_cuts
 from ...nn.recurrent import Recurrent
 
 __all__ = ["portable", "refuse"]
@@ -79,12 +80,15 @@ def _table_of(classifier: Classifier) -> tuple[Tensor, Tensor]:
 class _Counted(nn.Module):
     """Logits of a bag: of distinct ids (B, T), and how often each occurs in its text, 0 for padding."""
 
+    cuts: Tensor | None
+
     def __init__(self, bag: LinearBag) -> None:
         super().__init__()
         self.counts, self.length = bag.counts, bag.length
         self.table = nn.Parameter(bag.table.detach().clone(), requires_grad=False)
         self.scale = nn.Parameter(bag.scale.detach().clone()[:, None], requires_grad=False)
         self.bias = nn.Parameter(bag.bias.detach().clone(), requires_grad=False)
+        self.register_buffer("cuts", None if bag.cuts is None else bag.cuts.detach().clone())
 
     def forward(self, input_ids: Tensor, counts: Tensor) -> Tensor:
         scale = F.embedding(input_ids, self.scale).squeeze(-1)
@@ -96,7 +100,8 @@ class _Counted(nn.Module):
         if self.length != "none":
             length = square.sum(1, keepdim=True).sqrt()
             sums = sums / torch.where(length > 0, length, 1.0)
-        return sums + self.bias
+        scores = sums + self.bias
+        return scores if self.cuts is None else log_probs_of_cuts(scores, self.cuts)
 
 
 class _Windowed(nn.Module):

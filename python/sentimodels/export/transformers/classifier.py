@@ -137,6 +137,10 @@ def refuse(config: RunConfig) -> None:
     Raises:
         ConfigError: naming the setting, and what to train with.
     """
+    if config.task.kind == "ordinal":
+        raise ConfigError(
+            "task.kind ordinal: a classifier of transformers has no cut points; --onnx and --numpy hold them"
+        )
     if config.arch in _OWN:
         _OWN[config.arch].settings(config, 1)
         if config.data.tokenizer is None and config.data.tokenizer_model == "words":
