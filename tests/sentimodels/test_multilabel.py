@@ -482,6 +482,7 @@ GIVEN: dict[str, list[list[str]]] = {
                  ["runs/nb", "runs/bow", "--select", "-o", "out/selected"]],
     "plot": [["--kind", "calibration", "runs/nb", "--data", "test.csv", "-o", "out/c.png"],
              ["--kind", "labels", "train.csv", "--label-separator", "|", "-o", "out/l.png"]],
+    "reproduce": [["runs/nb"], ["runs/bow", "train.csv"]],
     "verify": [["runs/nb"]],
     "export": [["runs/nb", "--numpy", "-o", "out/numpy-nb"], ["runs/bow", "--numpy", "-o", "out/numpy-bow"],
                ["runs/cnn", "--numpy", "-o", "out/numpy-cnn", "--texts", "test.csv"]],

@@ -39,7 +39,7 @@ COMMANDS = {
     "submit": ("evaluate", "Write predictions as a Kaggle submission.", "Answer"),
     "evaluate": ("evaluate", "Score a run on a labelled file.", "Evaluate and compare"),
     "errors": ("errors", "Show the worst errors of a run on a labelled file.", "Evaluate and compare"),
-    "compare": ("compare", "Compare runs on the same rows.", "Evaluate and compare"),
+    "compare": ("compare", "Compare runs on the same rows, or fold by fold.", "Evaluate and compare"),
     "plot": ("plot", "Draw figures of runs, predictions or data.", "Evaluate and compare"),
     "runs": ("runs", "List the runs of a folder, best validation macro-F1 first.", "Evaluate and compare"),
     "bench": ("bench", "Measure how fast each architecture trains and answers.", "Evaluate and compare"),
@@ -49,6 +49,7 @@ COMMANDS = {
     "card": ("card", "Write a model card: data, scores, limits and hashes.", "Share"),
     "export": ("export", "Write a model as another library reads it.", "Share"),
     "import": ("export", "Read a model of transformers into a run directory.", "Share"),
+    "reproduce": ("reproduce", "Train a run again, and say what is equal.", "Share"),
     "verify": ("inspect", "Check that no file of a run has changed since it was written.", "Share"),
 }
 

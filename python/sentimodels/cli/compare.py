@@ -89,10 +89,11 @@ def compare(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Compare all pairs of runs on the same rows, or fold by fold.
+    """Compare runs on the same rows, or fold by fold.
 
-    On the same rows, differences are tested by paired bootstrap, over groups if there are any, and by
-    McNemar's test, which takes rows as independent: if rows have groups, rely on the bootstrap.
+    All pairs of runs are compared. On the same rows, differences are tested by paired bootstrap, over
+    groups if there are any, and by McNemar's test, which takes rows as independent: if rows have groups,
+    rely on the bootstrap.
     Groups that senti train --folds wrote are compared on the rows that each fold leaves out, the same
     fold of both, by the corrected resampled t-test of Nadeau and Bengio. p-values of several pairs are
     corrected by Holm's method.
