@@ -52,7 +52,10 @@ VOLATILE = re.compile(r"seconds|peak memory|MB/s|^steps ")
 # A call of a command that asks no more of a shell than to write a file, or to print a text into `senti`.
 PLAIN = re.compile(r"(printf '([^'%]*)' \| (?=senti ))?((?:senti|sentitok) [^|&;<>$`*]*?)( > (\S+))?")
 # A run that is trained less here than on the page; what is printed of it has the same words.
-LESS = {"--arch gpt --preset nano --out": "--arch gpt --preset nano --epochs 4 --out"}
+LESS = {
+    "--arch gpt --preset nano --out": "--arch gpt --preset nano --epochs 4 --out",
+    "--steps 300": "--steps 3",
+}
 NUMBER = re.compile(r"[-+]?\d[\d,.]*( [MG]B\b)?|beats|does not beat| +|─+")
 
 
@@ -62,11 +65,11 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands(block: str) -> list[tuple[str, list[str]]]:
-    """Returns each command of a block with its output."""
+    """Returns each command of a block, without the comment at its end, with its output."""
     found: list[tuple[str, list[str]]] = []
     for line in block.splitlines():
         if line.startswith("$ "):
-            found.append((line[2:], []))
+            found.append((re.sub(r"  # .*", "", line[2:]), []))
         elif line.strip():
             found[-1][1].append(line.rstrip())
     return found
@@ -75,11 +78,6 @@ def commands(block: str) -> list[tuple[str, list[str]]]:
 def words(line: str) -> str:
     """A line without its numbers, their unit where it depends on them, and the spaces between columns."""
     return NUMBER.sub(" ", line).strip()
-
-
-def target(command: str) -> str:
-    """`make demo   # words` -> `demo`."""
-    return command.split("#")[0].split()[1]
 
 
 def prepare(folder: Path) -> None:
@@ -105,7 +103,7 @@ def run_all(found: list[tuple[str, list[str]]], folder: Path) -> None:
             open_server.close()
             client = None
             if program == "make":  # these set up .venv, test and measure for minutes: the target must exist
-                subprocess.run(["make", "-n", target(command)], cwd=ROOT, check=True, capture_output=True)
+                subprocess.run(["make", "-n", command.split()[1]], cwd=ROOT, check=True, capture_output=True)
             elif program == "pip":
                 check_extras(command)
             elif "senti " in command and find_spec("torch") is None:
@@ -164,11 +162,11 @@ def typed(command: str, folder: Path) -> tuple[int, str, str]:
 
 
 def check_extras(command: str) -> None:
-    """Checks `pip install "NAME[extra,...]"`: the extras are there, and bring the page and PyTorch."""
+    """Checks `pip install "NAME[extra,...]"`: the extras are there, and bring PyTorch."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     (named,) = re.findall(r"\[(.+)\]", command)
     brought = {re.split(r"\W", one)[0] for extra in named.split(",") for one in extras[extra]}
-    assert {"torch", "starlette", "uvicorn"} <= brought
+    assert "torch" in brought
 
 
 @contextmanager

@@ -61,6 +61,7 @@ def test_a_newcomers_way_is_four_commands(folder_of: Callable[[str], Path]) -> N
         ["senti", "evaluate"],
         ["senti", "serve"],
     ]
+    assert "web" in first[0][0]  # which brings what `senti serve` needs
     if find_spec("torch") is None:
         pytest.skip("no PyTorch for this Python, so no senti")
     run_all(first, folder_of("classifier"))
@@ -164,6 +165,13 @@ def test_every_picture_is_shown_and_says_where_it_comes_from() -> None:
     shown = "".join(path.read_text("utf-8") for path in DOCUMENTS)
     for name in pictures:
         assert f"pictures/{name})" in shown, name
+
+
+def test_the_readme_is_read_in_two_minutes() -> None:
+    """Both users find their commands above the tables of figures."""
+    readme = PAGES["readme"].read_text("utf-8")
+    assert len(readme.splitlines()) <= 150
+    assert readme.index("$ sentitok train-bpe") < readme.index("$ senti train") < readme.index("| task |")
 
 
 def test_every_page_is_linked_from_the_index() -> None:
