@@ -95,5 +95,5 @@ def test_a_difference_counts_outside_its_interval(difference: float, half: float
     assert "judged on" not in text
     judged = [{**run, "judged": "crossed"} for run in runs]
     text = seeds_summary({"seeds": judged, "spread": spread, "failed": {}}, Path("runs"))
-    assert f"{said}, over seeds and rows\njudged on valid, crossed: each half of valid" in text
+    assert f"{said}, over seeds and rows\njudged on valid, cross-fitted: each half of valid" in text
     assert verdict({"arch": "gpt"}) == ""

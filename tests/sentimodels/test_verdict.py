@@ -161,7 +161,7 @@ def test_the_summary_names_the_rows_that_judge(reviews: Path, tmp_path: Path) ->
     few = train(resolve(tree("bow", reviews)), tmp_path / "few")
     said = summary(few, tmp_path)
     assert "270 train, 30 valid" in said
-    assert "judged on valid, crossed: each half of valid" in said
+    assert "judged on valid, cross-fitted: each half of valid" in said
     more = train(resolve(tree("bow", reviews, data={"test_share": 0.2})), tmp_path / "more")
     said = summary(more, tmp_path)
     assert "210 train, 30 valid, 60 test" in said

@@ -19,7 +19,7 @@ _LABELS_SHOWN = 12
 # What the part that judges is, by its name in `run.json`.
 JUDGED = {
     "test": "the test rows, on which nothing was chosen; valid chose step and temperature",
-    "crossed": "valid, crossed: each half of valid with step and temperature that the other half chose",
+    "crossed": "valid, cross-fitted: each half of valid is scored with what the other half chose",
 }
 
 
@@ -111,7 +111,7 @@ def _said_thresholds(about: dict[str, Any]) -> str:
     """Says by what rule the run answers, and what that gives on the rows that judge."""
     part = next((name for name in ("test", "crossed", "valid") if about.get(name)), "valid")
     found = about[part]
-    where = "valid, crossed" if part == "crossed" else part
+    where = "valid, cross-fitted" if part == "crossed" else part
     cost = f", cost of a text {found['cost']:.4f}" if "cost" in found else ""
     return (
         f"answers by the thresholds {about['rule']}: on {where} {100 * found['answered']:.1f} % of the texts "
@@ -157,7 +157,7 @@ def _kind_of(about: Mapping[str, Any]) -> "Answers":
 def _scores(about: dict[str, Any], keys: Iterable[str], when: str = "") -> list[list[str]]:
     """Returns the rows of the table of scores: parts of the data, then baselines."""
     rows = []
-    for name, called in (("valid", "valid"), ("crossed", "valid, crossed"), ("test", "test")):
+    for name, called in (("valid", "valid"), ("crossed", "valid, cross-fitted"), ("test", "test")):
         if name in about and not (when and name == "test"):
             s = about[name]
             scores = [f"{s[key]:.4f}" for key in keys]

@@ -87,7 +87,7 @@ def thresholds(
     chosen.save(run)
     value |= {**chosen.tree(), "before": before, "chosen": here, "crossed": crossed}
     value["written"] = str(run / FILE)
-    columns = {"without": before, "chosen": here} | ({} if crossed is None else {"crossed": crossed})
+    columns = {"without": before, "chosen": here} | ({} if crossed is None else {"cross-fitted": crossed})
     rows = [
         [name, *(shown(one[key]) for one in columns.values())]
         for key, name in THRESHOLD_SCORES.items()
@@ -96,7 +96,7 @@ def thresholds(
     parts.append(grid(f"Thresholds by {chosen.rule}, on {number(len(known))} rows", ["", *columns], rows))
     parts.append(lines(chosen.said()))
     if crossed is None:
-        parts.append("not crossed: one half of the rows does not reach the target")
+        parts.append("not cross-fitted: one half of the rows does not reach the target")
     parts.append(lines([("written", str(run / FILE)), ("next", f"senti predict {run} {file}")]))
     output.result(value, page(*parts), str(run / FILE))
 

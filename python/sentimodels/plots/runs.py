@@ -221,7 +221,7 @@ _SCALES = ("parameters", "seconds")
 # Letters of a line of the title.
 _TITLE = 48
 # What of `run.json` says how good a run is: the first that is there.
-_PARTS = {"test": "test rows", "crossed": "validation rows, crossed", "valid": "validation rows"}
+_PARTS = {"test": "test rows", "crossed": "validation rows, cross-fitted", "valid": "validation rows"}
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _LONG = {
     "windows": "it is read in windows, whose answers are averaged",
 }
 # How the rows of a part that is scored are called.
-PARTS = {"test": "test", "crossed": "valid, crossed", "valid": "valid"}
+PARTS = {"test": "test", "crossed": "valid, cross-fitted", "valid": "valid"}
 HEADS = {"accuracy": "accuracy", "macro_f1": "macro F1", "log_loss": "log loss", "ece": "ECE"}
 
 
