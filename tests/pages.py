@@ -34,7 +34,9 @@ PAGES = {
     **{
         name.rpartition("/")[2]: ROOT / "docs" / f"{name}.md"
         for name in (
+            "tutorials/tokenizer",
             "tutorials/classifier",
+            "tutorials/language-model",
             "how-to/classify",
             "how-to/several-labels",
             "how-to/wrong-labels",

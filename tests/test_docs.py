@@ -196,3 +196,15 @@ def test_every_file_of_the_tree_exists() -> None:
     assert len(names) > 20
     for name in names:
         assert list(ROOT.glob(name.rstrip("/"))), name
+
+
+def test_the_layout_of_the_code_is_that_of_the_tree() -> None:
+    """The page names every folder of the packages and of rust/, and nothing else."""
+    page = (ROOT / "docs" / "explanation" / "code.md").read_text("utf-8")
+    for folder in ("rust", "python/sentitok", "python/sentimodels"):
+        (table,) = re.findall(rf"^\| `{folder}/` \|.*\n\|---.*\n((?:\|.*\n)+)", page, re.M)
+        named = {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+        found = {path.name for path in (ROOT / folder).iterdir() if path.is_dir()} - {"__pycache__"}
+        assert found <= named, (folder, found - named)
+        for name in named:
+            assert (ROOT / folder / name).is_dir() or list((ROOT / folder).glob(f"{name}.*")), name

@@ -7,6 +7,7 @@ import os
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,9 @@ TESTS = ROOT / "tests"
 # The tests that run the blocks of a page, or of a chapter where several tests share a page.
 RUN_BY = {
     "README.md": "test_docs.py",
+    "docs/tutorials/tokenizer.md": "test_docs.py",
     "docs/tutorials/classifier.md": "test_docs.py",
+    "docs/tutorials/language-model.md": "test_docs.py",
     "docs/tutorials/tour.md": "test_tour.py",
     "docs/how-to/classify.md": "test_docs.py",
     "docs/how-to/several-labels.md": "test_docs.py",
@@ -46,6 +49,7 @@ RUN_BY = {
     "docs/how-to/transplant.md": "sentimodels/test_transplant_page.py",
     "docs/how-to/serve.md": "sentimodels/test_web_runs.py",
     "docs/reference/labelled-files.md": "sentimodels/test_frames.py",
+    "docs/explanation/encoding.md": "test_snippets.py",
     "docs/explanation/exactness.md": "test_snippets.py",
     "docs/explanation/scale.md": "test_docs.py",
 }
@@ -104,3 +108,17 @@ def test_commands_of_other_pages(page: str, tmp_path: Path) -> None:
     found = [one for block in blocks(ROOT / page, "console") for one in commands(block)]
     assert found
     run_all(found, tmp_path)
+
+
+def test_the_drawing_of_encoding_shows_real_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = ROOT / "docs" / "explanation" / "encoding.md"
+    (block,) = blocks(page, "python")
+    names: dict[str, Any] = {}
+    exec(compile(block, page.name, "exec"), names)
+    drawing = (ROOT / "docs" / "pictures" / "pipeline.svg").read_text("utf-8")
+    ids = " ".join(map(str, names["encoding"].ids.tolist()))
+    for line in (names["text"], " | ".join(names["pieces"]), ids):
+        assert f">{line}</text>" in drawing
+    tokens = re.findall(r">([^<]*##[^<]*)</text>", drawing)
+    assert tokens[0].replace("| ", "").split() == names["encoding"].tokens[1:-1]
