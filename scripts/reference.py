@@ -51,7 +51,7 @@ def pages() -> dict[str, str]:
 def python_pages() -> dict[str, str]:
     """Returns a page for each module, and one with their contents."""
     found = {}
-    rows = ["| module | names |", "|---|---|"]
+    contents = ["# Python names\n\nEvery public name, from the docstrings."]
     for name in MODULES:
         module = importlib.import_module(name)
         if name == "sentitok":
@@ -65,9 +65,8 @@ def python_pages() -> dict[str, str]:
         # The headings of classes and functions; those of methods are one level deeper.
         names = re.findall(r"^## `(\w+)`", page, re.M)
         links = ", ".join(f"[`{one}`](python/{name}.md#{one.lower()})" for one in names)
-        rows.append(f"| [`{name}`](python/{name}.md) | {links} |")
-    contents = "# Python names\n\nEvery public name, from the docstrings.\n\n" + "\n".join(rows) + "\n"
-    return {"python.md": contents, **found}
+        contents.append(f"## [`{name}`](python/{name}.md)\n\n{links}")
+    return {"python.md": "\n\n".join(contents) + "\n", **found}
 
 
 def _extension(stub: ast.Module) -> Iterator[str]:
