@@ -26,7 +26,7 @@ class FakeClassifier:
         self.temperature = temperature
 
     @classmethod
-    def load(cls, folder: Path, device: str = "cpu") -> "FakeClassifier":
+    def load(cls, folder: Path, device: str = "cpu", **_: bool) -> "FakeClassifier":
         value = json.loads((Path(folder) / "fake.json").read_text("utf-8"))
         return cls(Labels(value["labels"]), value["weights"], value["temperature"])
 

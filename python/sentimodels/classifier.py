@@ -7,6 +7,7 @@ training.
 
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +19,7 @@ from sentitok.remote import is_url, local_path, written
 
 from .arguments import texts_of
 from .config import RunConfig
-from .data.encoded import Encoded, said_cut
+from .data.encoded import Cut, Encoded
 from .data.label_sets import JSON
 from .data.table import Labels
 from .errors import ConfigError
@@ -51,13 +52,22 @@ class Classifier:
         self._module = loaded.module.to(self._device).eval()
 
     @classmethod
-    def load(cls, folder: str | Path, device: str = "cpu") -> Self:
+    def load(cls, folder: str | Path, device: str = "cpu", *, windows: bool = False) -> Self:
         """Loads a run directory, checking its files against its manifest.
+
+        Args:
+            folder: the run directory.
+            device: where it answers.
+            windows: whether to read texts longer than `max_tokens` in windows and average their logits,
+                though the run was trained on parts of such texts.
 
         Raises:
             CheckpointError: if it is none, or altered.
         """
-        return cls(load_run(local_path(folder)), device)
+        loaded = load_run(local_path(folder))
+        if windows:
+            loaded = replace(loaded, encoder=loaded.encoder.in_windows())
+        return cls(loaded, device)
 
     @classmethod
     def fit_frame(
@@ -189,22 +199,27 @@ class Classifier:
         whole = not encoder.vocabulary.in_order or encoder.data.long == "windows"
         return None if whole else encoder.data.max_tokens
 
-    def answer(self, texts: Iterable[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Returns the calibrated probabilities (n, n_classes), and which texts (n,) were cut.
+    def read(self, texts: Iterable[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Returns the calibrated probabilities (n, n_classes), and the share of each text that was not read.
 
-        A text is cut if it has more than `max_tokens` tokens: the rest of it changes no answer.
+        The share is 0 unless the text has more than `max_tokens` tokens: the rest of it changes no answer.
         """
-        found = texts_of("answer", texts)
+        found = texts_of("read", texts)
         if not found:
-            return np.zeros((0, len(self.labels)), np.float32), np.zeros(0, np.bool_)
+            return np.zeros((0, len(self.labels)), np.float32), np.zeros(0, np.float32)
         encoded = self._loaded.encoder.encode(found)
-        return self.calibrated(self.logits_of(encoded)), encoded.cut
+        return self.calibrated(self.logits_of(encoded)), encoded.unread
+
+    def answer(self, texts: Iterable[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Returns the calibrated probabilities (n, n_classes), and which texts (n,) were cut."""
+        probs, unread = self.read(texts_of("answer", texts))
+        return probs, unread > 0
 
     def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float32]:
         """Returns the calibrated probabilities (n, n_classes); logs how many texts were cut, if any were."""
-        probs, cut = self.answer(texts_of("predict", texts))
-        if n_cut := int(cut.sum()):
-            _log.warning(said_cut(n_cut, len(cut), self.max_tokens))
+        probs, unread = self.read(texts_of("predict", texts))
+        if said := Cut.of(unread).said(self.max_tokens):
+            _log.warning(said)
         return probs
 
     def calibrated(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:

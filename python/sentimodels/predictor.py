@@ -14,12 +14,13 @@ from .runs.families import check_there
 __all__ = ["load_predictor"]
 
 
-def load_predictor(path: Path, device: str | None = None) -> Predictor:
+def load_predictor(path: Path, device: str | None = None, *, windows: bool = False) -> Predictor:
     """Loads a run directory or an ensemble's folder.
 
     Args:
         path: the folder.
         device: `cpu`, `cuda`, ... or `auto`; `None` is the CPU.
+        windows: whether to read long texts in windows, whatever the runs were trained with.
 
     Raises:
         CheckpointError: if it is neither, or damaged.
@@ -29,7 +30,7 @@ def load_predictor(path: Path, device: str | None = None) -> Predictor:
     check_there(path)
     members = members_of(path)
     if members is None:
-        return Classifier.load(path, device or "cpu")
+        return Classifier.load(path, device or "cpu", windows=windows)
     value = read_ensemble(path)
     for member, about in zip(members, value["members"], strict=True):
         if members_of(member) is not None:
@@ -37,7 +38,7 @@ def load_predictor(path: Path, device: str | None = None) -> Predictor:
         if manifest_hash(member) != about["manifest_sha256"]:
             raise CheckpointError(f"{path}: its member {member} is not the run it was made of")
     loaded = Ensemble(
-        tuple(Classifier.load(member, device or "cpu") for member in members),
+        tuple(Classifier.load(member, device or "cpu", windows=windows) for member in members),
         tuple(float(member["weight"]) for member in value["members"]),
         read_temperature(value["temperature"]),
     )

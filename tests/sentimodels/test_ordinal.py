@@ -347,6 +347,7 @@ GIVEN: dict[str, list[list[str]]] = {
     "ensemble": [["runs/tfidf", "runs/bow", "--dev", "test.csv", "-o", "out/ensemble"],
                  ["runs/tfidf", "runs/bow", "--select", "-o", "out/selected"]],
     "plot": [["--kind", "confusion", "runs/tfidf", "--data", "test.csv", "-o", "out/c.png"]],
+    "reproduce": [["runs/tfidf"]],
     "verify": [["runs/tfidf"]],
     "export": [["runs/tfidf", "--numpy", "-o", "out/numpy"], ["runs/bow", "--numpy", "-o", "out/numpy-bow"],
                ["runs/cnn", "--numpy", "-o", "out/numpy-cnn", "--texts", "test.csv"]],

@@ -55,7 +55,7 @@ def test_answers_read_back_equal(tmp_path: Path, suffix: str, top_k: int | None)
         path = tmp_path / f"a{suffix}"
         form = "json" if suffix == ".jsonl" else suffix
         written = _written(cast("Predictor", Model()), parts, {}, form, ONE_LABEL.decide, top_k, None)
-        write_texts(path, (part for part, _, _ in written))
+        write_texts(path, (part for part, _ in written))
         back = read_table(path)
         assert back.texts == [text.replace("\ud83d", "\ufffd") for text in texts]
         assert back.labels == [Model.labels[len(text) % 3] for text in texts]

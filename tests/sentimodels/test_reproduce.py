@@ -216,6 +216,12 @@ def a_refitted_classifier(folder: Path) -> list[str]:
     return [*a_classifier(folder), "--refit"]
 
 
+def ordered_labels(folder: Path) -> list[str]:
+    text = write(folder / "stars.csv").read_text("utf-8")
+    (folder / "stars.csv").write_text(text.replace(",pos", ",3").replace(",neg", ",1"), "utf-8")
+    return ["train", "stars.csv", "--arch", "bow", "--task", "ordinal", "-o", "run"]
+
+
 def several_labels(folder: Path) -> list[str]:
     text = write(folder / "reviews.csv").read_text("utf-8")
     (folder / "reviews.csv").write_text(text.replace(",pos", ",pos|any").replace(",neg", ",any"), "utf-8")
@@ -253,6 +259,7 @@ def an_alignment(folder: Path, method: str) -> list[str]:
 # By kind of task, how a run of it is trained.
 KINDS: dict[str, Callable[[Path], list[str]]] = {
     "classification": a_classifier,
+    "ordinal": ordered_labels,
     "multilabel": several_labels,
     "distillation": a_student,
     "next-token": a_language_model,

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import logging
+import random
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +12,19 @@ import pytest
 
 from senti_in_process import senti
 from sentimodels import Classifier
-from sentimodels.data.encoded import encode_texts
+from sentimodels.data import Table
+from sentimodels.data.encoded import Cut, encode_texts
 from sentimodels.evaluation.predictions import Predictions, answer
 from sentimodels.predictor import load_predictor
+from sentimodels.runs.execute import Callbacks, train
+from sentimodels.runs.families import resolve
+from sentimodels.runs.tables import Tables
 from sentimodels.web.models import Answering
 from sentitok import train_bpe
 
 LONG = "the plot goes on " * 20
-SAID = "1 of 3 texts is longer than 16 tokens and was cut"
+UNREAD = "% of it is not read"
+SAID = "1 of 3 texts is longer than 16 tokens and was cut; 8"
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     small = ["--preset", "nano", "--max-len", "16"]
     for name, words in {
         "gru": ["--arch", "gru", *small],
-        "windows": ["--arch", "gru", *small, "--set", "data.long=windows"],
+        "windows": ["--arch", "gru", *small, "--windows"],
         "bow": ["--arch", "bow"],
     }.items():
         done = senti(*base, *words, "-o", name, cwd=made)
@@ -41,6 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = senti("ensemble", "gru", "bow", "--dev", "rows.csv", "-o", "both", cwd=made)
     assert done.code == 0, done.err
     assert "1 of 3 texts of dev that gru reads is longer than 16 tokens" in done.err
+    assert UNREAD in done.err
     return made
 
 
@@ -100,8 +107,11 @@ def test_training_counts_cut_validation_and_test_texts(folder: Path) -> None:
         "--max-len", "16", "--epochs", "1", "--no-baseline", "-o", "valid", cwd=folder,
     )  # fmt: skip
     assert done.code == 0, done.err
-    assert "1 validation text" in done.err
-    assert "1 test text" in done.err
+    for part in ("validation", "test"):
+        line = f"1 of 3 {part} texts is longer than 16 tokens and was cut; "
+        assert line in done.err
+    assert done.err.count(UNREAD) == 2
+    assert "--windows" in done.err
     about = json.loads((folder / "valid" / "run.json").read_text("utf-8"))
     assert about["cut"] == {"train": 0, "valid": 1, "test": 1}
 
@@ -115,7 +125,10 @@ def test_python_logs_and_tells(folder: Path, caplog: pytest.LogCaptureFixture) -
     same, cut = classifier.answer(texts)
     assert (same == probs).all()
     assert cut.tolist() == [False, True, False]
-    assert answer(load_predictor(folder / "both"), texts)[1].tolist() == [False, True, False]
+    shares = answer(load_predictor(folder / "both"), texts)[1]
+    assert (shares > 0).tolist() == [False, True, False]
+    n_tokens = int(classifier.encoder.encode([LONG]).text_lengths[0])
+    assert shares[1] == pytest.approx(1 - 16 / n_tokens)
     assert answer(classifier, [])[1].shape == (0,)
     caplog.clear()
     with caplog.at_level(logging.WARNING, "sentimodels"):
@@ -126,11 +139,18 @@ def test_python_logs_and_tells(folder: Path, caplog: pytest.LogCaptureFixture) -
 def test_the_page_marks_cut_texts(folder: Path) -> None:
     for run in ("gru", "both"):
         page = Answering(load_predictor(folder / run))
-        assert page.predict(LONG, 1000)["cut"]["max_tokens"] == 16
+        cut = page.predict(LONG, 1000)["cut"]
+        assert (cut["long"], cut["max_tokens"]) == ("truncate", 16)
+        assert cut["said"].startswith("The text is longer than 16 tokens and was cut; ")
+        assert 0.5 < cut["unread"] < 1
         assert "cut" not in page.predict("good", 1000)
         found = page.predict_batch(["good", LONG])
         assert [one["cut"] for one in found["answers"]] == [False, True]
         assert found["n_cut"] == 1
+        assert found["unread"] == cut["unread"]
+    windows = Answering(load_predictor(folder / "windows")).predict(LONG, 1000)["cut"]
+    assert windows["unread"] == 0
+    assert windows["said"] == "The text is longer than 16 tokens and is read in windows"
 
 
 def test_a_predictor_of_ones_own_needs_no_marks(folder: Path) -> None:
@@ -140,4 +160,77 @@ def test_a_predictor_of_ones_own_needs_no_marks(folder: Path) -> None:
         def predict_proba(self, texts: list[str]) -> "np.ndarray[tuple[int, int], np.dtype[np.float32]]":
             return np.full((len(texts), 2), 0.5, np.float32)
 
-    assert answer(Fixed(), ["a", "b"])[1].tolist() == [False, False]
+    assert answer(Fixed(), ["a", "b"])[1].tolist() == [0, 0]
+
+
+def test_any_run_reads_in_windows_where_it_is_asked_to(folder: Path) -> None:
+    run, both = (folder / name for name in ("gru", "both"))
+    whole, windows = Classifier.load(run), Classifier.load(run, windows=True)
+    assert windows.max_tokens is None
+    texts = ["good", LONG + "bad"]
+    assert windows.answer(texts)[1].tolist() == [False, False]
+    probs = [one.predict_proba(texts) for one in (whole, windows)]
+    assert probs[0][0] == pytest.approx(probs[1][0])
+    assert probs[0][1] != pytest.approx(probs[1][1], abs=1e-6)
+    # The logits of a text are the mean of those of its windows.
+    ids = whole.encoder.encode(texts).text_lengths[1]
+    rows = windows.encoder.encode([texts[1]])
+    assert len(rows) == -(-int(ids) // 16)
+    assert load_predictor(both, windows=True).max_tokens is None  # type: ignore[attr-defined]  # 2026-11-30: an Ensemble
+    for command in (
+        ["predict", "gru", "rows.csv"],
+        ["errors", "gru", "rows.csv"],
+        ["evaluate", "both", "rows.csv"],
+    ):
+        assert "--windows" in senti(*command, cwd=folder).err
+        done = senti(*command, "--windows", "--json", cwd=folder)
+        assert done.code == 0, done.err
+        value = json.loads(done.out.splitlines()[1 if command[0] == "predict" else 0])
+        assert not value.get("n_cut", value.get("cut"))
+    named = json.loads(senti("evaluate", "gru", "rows.csv", "--json", cwd=folder).out)
+    assert named["unread"] == pytest.approx(0.8, abs=0.15)
+
+
+def test_files_of_earlier_versions_say_which_texts_were_cut(folder: Path) -> None:
+    assert senti("evaluate", "gru", "rows.csv", "-o", "now.npz", "--force", cwd=folder).code == 0
+    with np.load(folder / "now.npz") as arrays:
+        columns = dict(arrays)
+    columns["cut"] = columns.pop("unread") > 0
+    np.savez(folder / "before.npz", **columns)
+    found = Predictions.load(folder / "before.npz")
+    assert found.cut is not None
+    assert found.cut.tolist() == [False, True, False]
+    assert found.unread is not None
+    assert Cut.of(found.unread).said(16) == "1 of 3 texts is longer than 16 tokens and was cut"
+
+
+@pytest.mark.parametrize("far", [True, False])
+def test_auto_proposes_windows_where_they_pay(far: bool, tmp_path: Path) -> None:
+    """Of long texts the word that gives the label away is beyond what the run reads, or before it."""
+    drawn, rows = random.Random(1), []
+    for n in range(240):
+        label, word = ("pos", "good") if n % 2 else ("neg", "bad")
+        filler = drawn.choices(["the", "plot", "film", "of", "and", "scene"], k=40 if n % 4 < 2 else 4)
+        rows.append((" ".join([*filler, word] if far else [word, *filler]), label))
+    table = Table.of([text for text, _ in rows], [label for _, label in rows])
+    said: list[str] = []
+    config = resolve({
+        "arch": "cnn", "preset": "nano", "estimates": {"cnn": 1.0}, "data": {"max_tokens": 16},
+        "optim": {"lr": 0.01}, "train": {"epochs": 3, "threads": 1, "baseline": False},
+    })  # fmt: skip
+    parts = (table.take(range(start, 240, 3)) for start in range(3))
+    first, second, valid = parts
+    tables = Tables.of(Table.of(first.texts + second.texts, first.labelled() + second.labelled()), valid)
+    about = train(config, tmp_path / "run", Callbacks(on_warning=said.append), tables=tables)
+    found = about["windows"]
+    assert (found["rows"], found["n_cut"]) == (80, 40)
+    proposed = any("--windows (senti predict" in line for line in said)
+    assert proposed == far
+    if far:
+        assert found["gain"] > 0.1
+        asked = Classifier.load(tmp_path / "run", windows=True).predict(valid.texts)
+        right = np.mean([a == b for a, b in zip(asked, valid.labelled(), strict=True)])
+        assert found["windows"] == pytest.approx(right)
+    assert "windows" not in train(
+        config.model_copy(update={"estimates": {}}), tmp_path / "named", tables=tables
+    )

@@ -95,7 +95,8 @@ def test_probabilities_are_the_librarys(client: Client, folder: Path, name: str,
         assert found["n_tokens"] >= 400
         assert ("cut" in found) == (name in ("gpt", "both"))
         if name == "gpt":
-            assert found["cut"] == {"long": "truncate", "max_tokens": 32}
+            assert (found["cut"]["long"], found["cut"]["max_tokens"]) == ("truncate", 32)
+            assert found["cut"]["unread"] == pytest.approx(1 - 32 / found["n_tokens"], abs=1e-5)
 
 
 def test_a_batch_has_the_answers_of_its_texts(client: Client) -> None:

@@ -72,6 +72,7 @@ def ensemble(
     The ensemble answers with the weighted mean of their probabilities. Weights, temperature and, with
     --select, members are chosen on dev, so scores on dev are too good; those on test rows are not.
     """
+    from ..data.encoded import Cut
     from ..data.split import Units
     from ..evaluation.metrics import scores
     from ..predictor import load_predictor
@@ -109,7 +110,7 @@ def ensemble(
         {
             "run": str(run),
             "weight": weights.get(place, 0.0),
-            "n_cut": 0 if one.cut is None else int(one.cut.sum()),
+            **(Cut() if one.unread is None else Cut.of(one.unread)).tree(),
             **scores(one),
         }
         for place, (run, one) in enumerate(zip(runs, predictions, strict=True))

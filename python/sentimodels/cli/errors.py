@@ -27,6 +27,7 @@ from .command import (
 from .tables import (
     NO_READING,
     Reading,
+    Windows,
     grid,
     page,
     read,
@@ -72,12 +73,17 @@ def _holds(label: str | list[str], asked: str | None) -> bool:
     return asked is None or asked == label or (isinstance(label, list) and asked in label)
 
 
-def note_cut(output: Output, predictions: "Predictions", texts: str = "texts") -> None:
-    """Prints how many texts are longer than the model reads, if any is."""
-    from ..data.encoded import said_cut
+# What reads all of a text that is cut.
+WINDOWS = "; --windows reads all of it"
 
-    if predictions.cut is not None and (n_cut := int(predictions.cut.sum())):
-        output.note(said_cut(n_cut, len(predictions), predictions.about.get("max_tokens"), texts))
+
+def note_cut(output: Output, predictions: "Predictions", texts: str = "texts", more: str = "") -> None:
+    """Prints how many texts are longer than the model reads, and how much of them, if any is."""
+    from ..data.encoded import Cut
+
+    cut = Cut() if predictions.unread is None else Cut.of(predictions.unread)
+    if said := cut.said(predictions.about.get("max_tokens"), texts):
+        output.note(said + more)
 
 
 @reads(without=("group_column", "skip", "clean"))
@@ -113,6 +119,7 @@ def errors(
             help="Score rows even if the run was trained on them; otherwise they are refused.",
         ),
     ] = False,
+    windows: Windows = False,
     reading: Reading = NO_READING,
     force: Force = False,
     as_json: AsJson = False,
@@ -127,6 +134,7 @@ def errors(
     """
     import numpy as np
 
+    from ..data.encoded import Cut
     from ..evaluation.metrics import worst
     from ..evaluation.predictions import WithProgress
     from ..evaluation.slices import confused_pairs, slices, vocabulary_facts
@@ -140,13 +148,13 @@ def errors(
     announce(out, output, force=force)
     table = read(output, file, run=run, with_lines=True, **reading)
     table.labelled()
-    predictor = load_predictor(run)
+    predictor = load_predictor(run, windows=windows)
     with output.progress() as progress:
         asked = predictor if progress is None else WithProgress(predictor, progress)
         every = evaluate(asked, table, run=run, allow_trained=even_if_trained)[0]
         answers = every.labelled()
         scored = table.take(np.flatnonzero(every.answers.known(every.truth)))
-    note_cut(output, answers)
+    note_cut(output, answers, more=WINDOWS)
     n_wrong = int((~answers.right).sum())
     # Errors are chosen among all rows, then filtered; each is named by its row and line in the file.
     chosen = [
@@ -168,10 +176,9 @@ def errors(
         *([_pair_grid(pairs[:_PAIRS])] if pairs else []),
         _slice_grid(parts, 1 - n_wrong / len(answers)),
     )
-    n_cut = 0 if answers.cut is None else int(answers.cut.sum())
     value = {
         "n": len(answers),
-        "n_cut": n_cut,
+        **(Cut() if answers.unread is None else Cut.of(answers.unread)).tree(),
         "n_wrong": n_wrong,
         "errors": chosen[:top],
         "pairs": pairs,

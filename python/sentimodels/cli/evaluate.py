@@ -25,11 +25,12 @@ from .command import (
     put_file,
     refuse_input,
 )
-from .errors import error_grid, note_cut
+from .errors import WINDOWS, error_grid, note_cut
 from .tables import (
     NO_READING,
     Device,
     Reading,
+    Windows,
     grid,
     page,
     read,
@@ -96,18 +97,20 @@ def answers(
     memory: Path | None = None,
     even_if_trained: bool = False,
     device: str | None = None,
+    windows: bool = False,
+    more: str = "",
 ) -> "tuple[Predictions, Predictions | None]":
-    """Loads a run and asks it."""
+    """Loads a run and asks it; says how many texts were cut, and `more` to do about it."""
     from ..evaluation.predictions import WithProgress
     from ..predictor import load_predictor
     from ..runs.report import evaluate
 
-    predictor = load_predictor(run, device)
+    predictor = load_predictor(run, device, windows=windows)
     remembered = memory_of(output, memory, predictor, run)
     with output.progress() as progress:
         asked = predictor if progress is None else WithProgress(predictor, progress)
         found = evaluate(asked, table, run=run, memory=remembered, allow_trained=even_if_trained)
-    note_cut(output, found[0])
+    note_cut(output, found[0], more=more)
     return found
 
 
@@ -144,6 +147,7 @@ def evaluate(
     seed: Seed = 0,
     even_if_trained: EvenIfTrained = False,
     reading: Reading = NO_READING,
+    windows: Windows = False,
     device: Device = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -166,7 +170,14 @@ def evaluate(
     table = read(output, file, run=run, **reading)
     table.labelled()
     predictions, with_memory = answers(
-        output, run, table, memory=memory, even_if_trained=even_if_trained, device=device
+        output,
+        run,
+        table,
+        memory=memory,
+        even_if_trained=even_if_trained,
+        device=device,
+        windows=windows,
+        more=WINDOWS,
     )
     if binary:
         predictions = binary_view(predictions)

@@ -79,6 +79,7 @@ def explain(
     output = Output("senti.explain/1", as_json=as_json, quiet=quiet)
     if not (math.isfinite(tolerance) and tolerance > 0):
         raise UsageError(f"--tolerance {tolerance}: expected a number above 0")
+    from ..data.encoded import Cut
     from ..evaluation.answers import answers_of
     from ..evaluation.predictions import answer
     from ..explain import EXPLAINERS
@@ -95,16 +96,15 @@ def explain(
     given = _of_stdin() if text is None else text
     place = None if label is None else predictor.labels.index(label)
     name, explained = explained_by(predictor, given, method, tolerance=tolerance)
-    cut = answer(predictor, [given])[1]
-    if cut.any():
-        most = getattr(predictor, "max_tokens", None)
-        output.note(
-            f"the text is longer than {most:,} tokens and was cut: words after the cut have no effect"
-        )
+    unread = answer(predictor, [given])[1]
+    if said := Cut.of(unread).said(getattr(predictor, "max_tokens", None)):
+        output.note(f"{said}: words that are not read have no effect")
     chosen = int(explained.probs.argmax()) if place is None else place
     [decided] = answers_of(predictor.labels).decide(explained.probs[None])
     answered = predictor.labels.value(decided)
-    value = _value(name, explained, given, list(predictor.labels), chosen, answered) | {"cut": bool(cut[0])}
+    value = _value(name, explained, given, list(predictor.labels), chosen, answered) | {
+        "cut": bool(unread[0] > 0)
+    }
     output.result(value, _page(value, given, top), predictor.labels.cell(decided))
 
 

@@ -116,12 +116,15 @@ def parameters(
         least = next((limit.ge for limit in field.metadata if hasattr(limit, "ge")), None)
         if kind is int and least is not None:
             more["min"] = int(least)
+        if extra.get("sets"):
+            kind = bool
         if extra.get("metavar"):
             more["metavar"] = str(extra["metavar"])
-        if offered := of_field(key, field):
+        if kind is not bool and (offered := of_field(key, field)):
             more["autocompletion"] = offered
         more["rich_help_panel"] = str(extra["panel"])
-        yield key, _parameter(key, kind, names, _help(field, defaults.get(key, field.default)), more)
+        text = extra.get("text") or _help(field, defaults.get(key, field.default))
+        yield key, _parameter(key, kind, names, str(text), more)
     for name in model:
         option, metavar, text = MODEL[name]
         yield (
@@ -297,6 +300,8 @@ def _read(name: str, value: Any) -> Any:
         return _pair("--char-ngrams", value)
     if name in ("data__label_columns", "data__label_order"):
         return names(value)
+    if name == "data__long":  # --windows takes no value
+        return "windows"
     if name == "data__max_line_bytes":
         return size(value, "--max-line-bytes")
     if name == "train__tokens":

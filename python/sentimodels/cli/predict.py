@@ -31,6 +31,7 @@ from .command import (
     refuse_input,
     size,
 )
+from .errors import WINDOWS
 from .tables import (
     Clean,
     Device,
@@ -42,6 +43,7 @@ from .tables import (
     Separator,
     Skip,
     TextColumn,
+    Windows,
     read,
 )
 
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..data import Labels, Table
+    from ..data.encoded import Cut
     from ..evaluation.predictions import Predictor
 
 # Texts answered at a time, so that a long stream needs little memory; fewer where a bar shows how many.
@@ -125,6 +128,7 @@ def predict(
     limit: FirstRows = None,
     skip: Skip = 0,
     clean: Clean = False,
+    windows: Windows = False,
     device: Device = None,
     force: Force = False,
     as_json: JsonLines = False,
@@ -136,6 +140,7 @@ def predict(
     The probability of every label is written as well. The output is CSV; --json prints one JSON object
     a line, --quiet only the labels.
     """
+    from ..data.encoded import Cut
     from ..data.writers import write_texts
     from ..predictor import load_predictor
 
@@ -154,9 +159,9 @@ def predict(
                 "--skip": skip, "--clean": clean,
             }
         )  # fmt: skip
-    predictor = load_predictor(run, device)
+    predictor = load_predictor(run, device, windows=windows)
     decide = _decision(output, predictor, threshold or [], unsure)
-    n_texts, n_rows, n_cut, has_labels = 0, 0, 0, False
+    n_texts, cut, has_labels = 0, Cut(), False
     carried: dict[str, list[str]] = {}
     if file == "-":
         texts = lines_of_stdin(size(max_line_bytes, "--max-line-bytes"))
@@ -180,11 +185,10 @@ def predict(
         answered = _written(predictor, some, carried, form, decide, top_k, unsure)
 
         def counted_parts() -> Iterator[tuple[str, int]]:
-            nonlocal n_rows, n_cut
-            for part, n, some_cut in answered:
-                n_rows += n
-                n_cut += some_cut
-                yield part, n
+            nonlocal cut
+            for part, some_cut in answered:
+                cut += some_cut
+                yield part, some_cut.n
 
         parts = _told(counted_parts(), progress, n_texts)
         if out is None:
@@ -194,16 +198,14 @@ def predict(
         else:
             texts_out = (part for part, _ in parts)
             put_file(out, lambda path: write_texts(path, texts_out), force=force, keep=True)
-    if n_cut:
-        from ..data.encoded import said_cut
-
-        output.note(said_cut(n_cut, n_rows, getattr(predictor, "max_tokens", None)))
+    if said_cut := cut.said(getattr(predictor, "max_tokens", None)):
+        output.note(said_cut + WINDOWS)
     if out is None:
         return
-    said = f"{counted(n_rows, 'answer')} in {out}" + (
+    said = f"{counted(cut.n, 'answer')} in {out}" + (
         f"\nnext: senti evaluate {run} {file}" if has_labels else ""
     )
-    output.result({"out": str(out), "rows": n_rows, "n_cut": n_cut}, said, str(out))
+    output.result({"out": str(out), "rows": cut.n, **cut.tree()}, said, str(out))
 
 
 def _carried(table: "Table", *, with_ids: bool) -> dict[str, list[str]]:
@@ -309,13 +311,14 @@ def _written(
     decide: "Callable[[NDArray[Any]], NDArray[np.int64]]",
     top_k: int | None,
     unsure: str | None,
-) -> Iterator[tuple[str, int, int]]:
+) -> "Iterator[tuple[str, Cut]]":
     """Yields the output in parts, with how many texts each answers, and how many of these were cut.
 
     The `carried` columns come first.
     """
     import numpy as np
 
+    from ..data.encoded import Cut
     from ..evaluation.predictions import answer
 
     labels = predictor.labels
@@ -326,45 +329,45 @@ def _written(
     if form in (".csv", ".tsv"):
         ranked = [f"{column}_{place}" for place in range(1, n_shown + 1) for column in ("label", "p")]
         columns = [f"p_{name}" for name in names] if top_k is None else ranked
-        yield _separated([[*carried, "text", "label", *columns, *marks]], form), 0, 0
+        yield _separated([[*carried, "text", "label", *columns, *marks]], form), Cut()
     begin = 0
     for some in texts:
         given = [column[begin : begin + len(some)] for column in carried.values()]
         fronts = list(zip(*given, strict=True)) if given else [()] * len(some)
         begin += len(some)
-        probs, cut = answer(predictor, some)
+        probs, unread = answer(predictor, some)
         written = labels.value if form == "json" else labels.cell
         none = unsure if form == "json" else unsure or ""
         # Of one label -1 is none.
         answers = [none if one.ndim == 0 and one < 0 else written(one) for one in decide(probs)]
         if form == "quiet":
-            yield "".join(f"{label}\n" for label in answers), len(some), int(cut.sum())
+            yield "".join(f"{label}\n" for label in answers), Cut.of(unread)
             continue
         # Of equal probabilities the first label comes first, as in the answer.
         order = np.tile(np.arange(len(names)), (len(some), 1))
         if top_k is not None:
             order = np.argsort(-probs, axis=1, kind="stable")[:, :n_shown]
-        rows = zip(fronts, some, answers, order.tolist(), probs.tolist(), cut.tolist(), strict=True)
+        rows = zip(fronts, some, answers, order.tolist(), probs.tolist(), unread.tolist(), strict=True)
         if form == "json":
-            for front, text, label, places, shares, was_cut in rows:
+            for front, text, label, places, shares, left in rows:
                 record: dict[str, Any] = {
                     "schema": "senti.predict/1",
                     **dict(zip(carried, front, strict=True)),
                 }
                 record |= {"text": text, "label": label}
                 record["probs"] = {names[place]: round(shares[place], 6) for place in places}
-                record["cut"] = was_cut
-                yield json_line(record) + "\n", 1, int(was_cut)
+                record["cut"] = left > 0
+                yield json_line(record) + "\n", Cut(1, int(left > 0), left)
         else:
             cells = []
-            for front, text, label, places, shares, was_cut in rows:
+            for front, text, label, places, shares, left in rows:
                 row = [*front, text, str(label)]
                 for place in places:
                     row += (
                         [f"{shares[place]:.6f}"] if top_k is None else [names[place], f"{shares[place]:.6f}"]
                     )
-                cells.append([*row, str(was_cut).lower()] if marks else row)
-            yield _separated(cells, form), len(some), int(cut.sum())
+                cells.append([*row, str(left > 0).lower()] if marks else row)
+            yield _separated(cells, form), Cut.of(unread)
 
 
 def lines_of_stdin(longest: int | None) -> Iterator[str]:

@@ -130,6 +130,14 @@ Skip = Annotated[
         rich_help_panel="Input",
     ),
 ]
+Windows = Annotated[
+    bool,
+    typer.Option(
+        "--windows",
+        help="Read texts that are longer than the run reads at once in windows, and average their answers. "
+        "[default: as in training]",
+    ),
+]
 Clean = Annotated[
     bool, typer.Option("--clean", help="Replace <br /> tags with a space.", rich_help_panel="Input")
 ]

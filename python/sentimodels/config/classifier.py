@@ -230,7 +230,14 @@ class DataConfig(Section):
     long: Long = Field(
         default="truncate",
         description="How to cut texts longer than max_tokens: truncate (keep the beginning), head-tail (keep "
-        "the beginning and the end) or windows (keep all, as several rows).",
+        "the beginning and the end) or windows (keep all, as several rows whose answers are averaged).",
+        json_schema_extra=flag(
+            "--windows",
+            panel="Model",
+            sets="windows",
+            text="Read texts longer than --max-len in windows and average their answers. [default: only the "
+            "beginning of such a text is read]",
+        ),
     )
     stride: int = Field(
         default=0, ge=0, description="Number of tokens that neighbouring windows share, if long is windows."

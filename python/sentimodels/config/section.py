@@ -53,15 +53,24 @@ NgramRange = Annotated[tuple[int, int], AfterValidator(_in_order)]
 CharNgrams = Annotated[tuple[int, int], AfterValidator(_in_order_or_none)]
 
 
-def flag(name: str, metavar: str | None = None, *, panel: str | None = None) -> dict[str, JsonValue]:
+def flag(
+    name: str,
+    metavar: str | None = None,
+    *,
+    panel: str | None = None,
+    sets: str | None = None,
+    text: str | None = None,
+) -> dict[str, JsonValue]:
     """Makes a field an option of a command: `Field(..., json_schema_extra=flag("--lr"))`.
 
     Args:
         name: the option.
         metavar: what its value is called in the help.
         panel: the panel of the help that lists it; `None` for that of its section.
+        sets: the value that the option sets, of an option that takes none.
+        text: its help, where that is not the description of the field.
     """
-    return {"flag": name, "metavar": metavar, "panel": panel}
+    return {"flag": name, "metavar": metavar, "panel": panel, "sets": sets, "text": text}
 
 
 @dataclass(frozen=True)

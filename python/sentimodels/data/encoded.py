@@ -67,21 +67,74 @@ class Encoded:
         return np.diff(self.row_offsets)
 
     @property
-    def cut(self) -> NDArray[np.bool_]:
-        """Which texts the model reads in part: those longer than `max_tokens` that windows do not cover."""
+    def unread(self) -> NDArray[np.float32]:
+        """The share of each text that the model does not read: of those longer than `max_tokens`.
+
+        Windows leave nothing unread.
+        """
         rows = np.bincount(self.text_of_row, minlength=self.n_texts)
-        whole: NDArray[np.bool_] = (self.text_lengths <= self.max_tokens) | (rows > 1)
-        return ~whole
+        share = 1 - self.max_tokens / np.maximum(self.text_lengths, self.max_tokens)
+        return np.where(rows > 1, 0.0, share).astype(np.float32)
+
+    @property
+    def cut(self) -> NDArray[np.bool_]:
+        """Which texts the model reads in part."""
+        cut: NDArray[np.bool_] = self.unread > 0
+        return cut
 
     def row(self, row: int) -> NDArray[Any]:
         """The ids of one row, as a view."""
         return self.ids[self.row_offsets[row] : self.row_offsets[row + 1]]
 
 
-def said_cut(n_cut: int, n: int, max_tokens: int | None, texts: str = "texts") -> str:
-    """Returns a sentence on how many of `n` texts were cut."""
-    are, were = ("is", "was") if n_cut == 1 else ("are", "were")
-    return f"{n_cut:,} of {n:,} {texts} {are} longer than {max_tokens or 0:,} tokens and {were} cut"
+@dataclass(frozen=True)
+class Cut:
+    """How many texts a model reads in part, and how much of these it does not read.
+
+    Attributes:
+        n: texts.
+        n_cut: those of them that are longer than the model reads.
+        unread: the shares of their tokens that are not read, added up.
+    """
+
+    n: int = 0
+    n_cut: int = 0
+    unread: float = 0.0
+
+    @classmethod
+    def of(cls, unread: NDArray[Any]) -> "Cut":
+        """Counts texts by the share of each that is not read, `(n,)`; infinite where it is not known."""
+        return cls(len(unread), int((unread > 0).sum()), float(unread.sum(dtype=np.float64)))
+
+    def __add__(self, other: "Cut") -> "Cut":
+        return Cut(self.n + other.n, self.n_cut + other.n_cut, self.unread + other.unread)
+
+    @property
+    def share(self) -> float | None:
+        """The share of a cut text that is not read, on average; 0 without such texts."""
+        share = self.unread / max(1, self.n_cut)
+        return share if np.isfinite(share) else None
+
+    def said(self, max_tokens: int | None, texts: str = "texts") -> str:
+        """Returns a sentence on them; empty if no text was cut."""
+        if not self.n_cut:
+            return ""
+        are, were = ("is", "was") if self.n_cut == 1 else ("are", "were")
+        them = "it" if self.n_cut == 1 else "them, on average,"
+        much = "" if self.share is None else f"; {100 * self.share:.0f} % of {them} is not read"
+        which = "the text" if self.n == 1 else f"{self.n_cut:,} of {self.n:,} {texts}"
+        return f"{which} {are} longer than {max_tokens or 0:,} tokens and {were} cut{much}"
+
+    def tree(self) -> dict[str, Any]:
+        """Returns the keys of a report in JSON."""
+        return {"n_cut": self.n_cut, "unread": None if self.share is None else round(self.share, 6)}
+
+
+def said_windows(n_long: int, n: int, max_tokens: int, texts: str = "texts") -> str:
+    """Returns a sentence on how many of `n` texts are read in windows."""
+    are = "is" if n_long == 1 else "are"
+    which = "the text" if n == 1 else f"{n_long:,} of {n:,} {texts}"
+    return f"{which} {are} longer than {max_tokens:,} tokens and {are} read in windows"
 
 
 def encode_texts(

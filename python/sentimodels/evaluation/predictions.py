@@ -57,7 +57,8 @@ class Predictions:
         ids: the rows' own ids, or `None`.
         seen: which rows are training texts, or `None` if that is not known.
         remembered: which rows a phrase memory answered, or `None` without one.
-        cut: which texts were longer than the model reads, or `None` if that is not known.
+        unread: the share of each text that the model did not read, 0 where it read all, infinite where it is
+            not known; `None` if nothing is known.
         about: run, source, sha256, temperature: plain values.
     """
 
@@ -69,7 +70,7 @@ class Predictions:
     ids: list[str] | None = None
     seen: NDArray[np.bool_] | None = None
     remembered: NDArray[np.bool_] | None = None
-    cut: NDArray[np.bool_] | None = None
+    unread: NDArray[np.float32] | None = None
     about: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -80,7 +81,7 @@ class Predictions:
             raise DataError("some probabilities are not finite: the model is broken")
         if self.probs.size and not (self.probs.min() >= 0 and self.probs.max() <= 1 + 1e-4):
             raise DataError("some probabilities are outside 0 to 1")
-        for name in ("groups", "ids", "seen", "remembered", "cut"):
+        for name in ("groups", "ids", "seen", "remembered", "unread"):
             column = getattr(self, name)
             if column is not None and len(column) != n:
                 raise DataError(f"{n} texts, but {len(column)} {name}")
@@ -99,6 +100,11 @@ class Predictions:
     def predicted(self) -> NDArray[np.int64]:
         """The answers: the likeliest class of each row, of equals the first; or 0 and 1 for each label."""
         return self.answers.decide(self.probs)
+
+    @property
+    def cut(self) -> NDArray[np.bool_] | None:
+        """Which texts were longer than the model reads, or `None` if that is not known."""
+        return None if self.unread is None else self.unread > 0
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -120,7 +126,7 @@ class Predictions:
             ids=None if self.ids is None else [self.ids[place] for place in places],
             seen=None if self.seen is None else self.seen[places],
             remembered=None if self.remembered is None else self.remembered[places],
-            cut=None if self.cut is None else self.cut[places],
+            unread=None if self.unread is None else self.unread[places],
         )
 
     def labelled(self) -> "Predictions":
@@ -139,7 +145,7 @@ class Predictions:
     def save(self, path: Path) -> None:
         """Writes the file."""
         columns: dict[str, NDArray[Any]] = {"probs": self.probs, "truth": self.truth}
-        for name in ("seen", "remembered", "cut"):
+        for name in ("seen", "remembered", "unread"):
             if getattr(self, name) is not None:
                 columns[name] = getattr(self, name)
         for name in ("texts", "groups", "ids"):
@@ -175,7 +181,7 @@ class Predictions:
                     ids=_unpack(arrays, "ids"),
                     seen=arrays.get("seen"),
                     remembered=arrays.get("remembered"),
-                    cut=arrays.get("cut"),
+                    unread=_unread(arrays),
                     about=head["about"],
                 )
         except DataError:
@@ -204,6 +210,14 @@ def _unpack(arrays: Any, name: str) -> list[str] | None:
     return [data[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True)]
 
 
+def _unread(arrays: Any) -> NDArray[np.float32] | None:
+    """Reads the column; files of earlier versions only say which texts were cut."""
+    if "cut" in arrays:
+        return np.where(arrays["cut"], np.inf, 0).astype(np.float32)
+    unread: NDArray[np.float32] | None = arrays.get("unread")
+    return unread
+
+
 def of_logits(
     labels: Labels, logits: NDArray[np.float32], table: Table, temperature: Temperature = 1.0
 ) -> Predictions:
@@ -213,15 +227,15 @@ def of_logits(
     return Predictions(labels, probs, labels.classes(table), table.texts, groups=table.groups)
 
 
-def answer(predictor: Predictor, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Returns `(n, n_classes)` probabilities, and which texts (n,) were longer than the model reads.
+def answer(predictor: Predictor, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Returns `(n, n_classes)` probabilities, and the share of each text (n,) that the model did not read.
 
-    A predictor without its own `answer`, such as a custom one, is assumed to read whole texts.
+    A predictor without its own `read`, such as a custom one, is assumed to read whole texts.
     """
-    own = getattr(predictor, "answer", None)
+    own = getattr(predictor, "read", None)
     if own is None:
-        return predictor.predict_proba(texts), np.zeros(len(texts), np.bool_)
-    found: tuple[NDArray[np.float32], NDArray[np.bool_]] = own(texts)
+        return predictor.predict_proba(texts), np.zeros(len(texts), np.float32)
+    found: tuple[NDArray[np.float32], NDArray[np.float32]] = own(texts)
     return found
 
 
@@ -233,7 +247,7 @@ def predict(predictor: Predictor, table: Table, **about: Any) -> Predictions:
     """
     labels = predictor.labels
     truth = labels.classes(table)
-    probs, cut = answer(predictor, table.texts)
+    probs, unread = answer(predictor, table.texts)
     return Predictions(
         labels=labels,
         probs=np.asarray(probs, dtype=np.float32),
@@ -241,7 +255,7 @@ def predict(predictor: Predictor, table: Table, **about: Any) -> Predictions:
         texts=table.texts,
         groups=table.groups,
         ids=table.ids,
-        cut=cut,
+        unread=unread,
         about={
             "source": str(table.source),
             "sha256": table.sha256,
@@ -305,21 +319,21 @@ class WithProgress:
         most: int | None = getattr(self.predictor, "max_tokens", None)
         return most
 
-    def answer(self, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Returns `(n, n_classes)` probabilities, and which texts (n,) were cut."""
+    def read(self, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Returns `(n, n_classes)` probabilities, and the share of each text (n,) that was not read."""
         if not texts:
             return answer(self.predictor, texts)
-        parts, cut = [], []
+        parts, unread = [], []
         for start in range(0, len(texts), _AT_ONCE):
             probs, some = answer(self.predictor, texts[start : start + _AT_ONCE])
             parts.append(probs)
-            cut.append(some)
+            unread.append(some)
             self.progress("predict", min(start + _AT_ONCE, len(texts)), len(texts))
-        return np.concatenate(parts), np.concatenate(cut)
+        return np.concatenate(parts), np.concatenate(unread)
 
     def predict_proba(self, texts: list[str]) -> NDArray[np.float32]:
         """Returns `(n, n_classes)` probabilities."""
-        return self.answer(texts)[0]
+        return self.read(texts)[0]
 
 
 # Tokens, padding included, that go through a model at once.

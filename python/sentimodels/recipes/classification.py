@@ -21,7 +21,7 @@ from ..runs.directory import absolutize_paths, begin_run
 from ..runs.encoded import EncodedTables, settled_task
 from ..runs.execute import Recipe
 from ..runs.init_weights import encoder_of_base, first_weights
-from ..runs.judging import CrossFit, choose_thresholds, judged, record_fit
+from ..runs.judging import CrossFit, choose_thresholds, in_windows, judged, record_fit
 from ..runs.lineage import check_same_rows, check_unlearned, record_of
 from ..runs.tables import Tables, check_files, read_tables
 from ..tasks.classification import LabelTask
@@ -165,7 +165,24 @@ class ClassificationRecipe(Recipe[RunConfig]):
             and self.config.arch != "tfidf" and fit.stop not in ("stopped", "not finite"),
             on_test=None if self.config.data.fold is None else self._keep_answers,
         )  # fmt: skip
+        about |= self._windows(logits)
         return about | self._thresholds(logits, about.get("temperature", self._temperature))
+
+    def _windows(self, logits: NDArray[np.float32] | None) -> dict[str, Any]:
+        """Proposes windows where an architecture that was chosen cuts texts, and reading all of them pays."""
+        config = self.config
+        if logits is None or not config.estimates or config.data.long == "windows":
+            return {}
+        found = in_windows(self.module, self._texts, logits, self.processes.device)
+        if found is None:
+            return {}
+        if found["gain"] > found["interval"]:
+            self.warn(
+                f"{found['n_cut']:,} of {found['rows']:,} validation texts are cut; in windows the run is "
+                f"right in {100 * found['windows']:.1f} % of all instead of {100 * found['cut']:.1f} %: "
+                "answer with --windows (senti predict, evaluate), or train with --windows"
+            )
+        return {"windows": found}
 
     def _thresholds(self, logits: NDArray[np.float32] | None, temperature: Temperature) -> dict[str, Any]:
         """Chooses thresholds and writes them; a run refitted on all rows has those of the first one."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import TASKS, RunConfig, TaskSection
-from ..data.encoded import Encoded
+from ..data.encoded import Cut, Encoded, said_windows
 from ..data.readers import read_as
 from ..data.table import Table
 from ..tasks.classification import LabelTask, TaskRows, ordered_weights
@@ -34,6 +34,7 @@ class EncodedTables:
         warn: called with what the user should know of texts that are cut.
 
     Attributes:
+        encoder: what makes ids.
         train: the training texts.
         labels: their classes, as `Tables.classes` gives them; -1 where a text has none.
         valid: the validation texts, or `None`.
@@ -45,7 +46,7 @@ class EncodedTables:
         self, config: RunConfig, tables: Tables, encoder: TextEncoder, warn: Callable[[str], None]
     ) -> None:
         began = time.perf_counter()
-        self.config, self.tables, self._encoder, self._warn = config, tables, encoder, warn
+        self.config, self.tables, self.encoder, self._warn = config, tables, encoder, warn
         self.train = self._encode("training", tables.train)
         self.labels = tables.classes(tables.train)
         self.valid: Encoded | None = None
@@ -63,15 +64,13 @@ class EncodedTables:
 
     def _encode(self, part: str, table: Table) -> Encoded:
         """Returns the texts of a part as ids, and warns of those that are cut."""
-        encoded, data = self._encoder.encode(table.texts), self.config.data
-        if encoded.n_cut:
-            share = 100 * encoded.n_cut / encoded.n_texts
-            longest = int(encoded.text_lengths.max())
-            texts, are = ("text", "is") if encoded.n_cut == 1 else ("texts", "are")
-            self._warn(
-                f"{encoded.n_cut:,} {part} {texts} ({share:.1f} %) {are} longer than {data.max_tokens} "
-                f'tokens (the longest {longest:,}); data.long = "{data.long}"'
-            )
+        encoded, data = self.encoder.encode(table.texts), self.config.data
+        cut = Cut.of(encoded.unread)
+        if cut.n_cut:
+            hint = 'data.long = "windows" (--windows) reads all of them'
+            self._warn(f"{cut.said(data.max_tokens, f'{part} texts')}; {hint}")
+        elif encoded.n_cut:
+            self._warn(said_windows(encoded.n_cut, encoded.n_texts, data.max_tokens, f"{part} texts"))
         return encoded
 
     def task(self, on_answers: Callable[[NDArray[np.float32]], None] | None) -> LabelTask:
@@ -92,7 +91,7 @@ class EncodedTables:
             "train_rows": len(tables.train),
             "valid_rows": 0 if tables.valid is None else len(tables.valid),
             "labels": ", ".join(f"{name} {count:,}" for name, count in tables.counts().items()),
-            "vocabulary": self._encoder.vocab_size,
+            "vocabulary": self.encoder.vocab_size,
             "tokens": int(self.train.lengths.sum()),
             "texts_cut": self.train.n_cut,
         }

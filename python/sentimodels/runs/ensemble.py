@@ -107,11 +107,11 @@ class Ensemble:
         limits = [getattr(member, "max_tokens", None) for member in self.members]
         return min((limit for limit in limits if limit is not None), default=None)
 
-    def answer(self, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Returns the probabilities, and which texts (n,) were cut for a member or more."""
+    def read(self, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Returns the probabilities, and the share of each text (n,) that some member did not read."""
         answers = [answer(member, texts) for member in self.members]
-        cut = np.logical_or.reduce([cut for _, cut in answers])
-        return self.mix([probs for probs, _ in answers]), cut
+        unread = np.maximum.reduce([unread for _, unread in answers])
+        return self.mix([probs for probs, _ in answers]), unread
 
     def predict_proba(self, texts: list[str]) -> NDArray[np.float32]:
         """Returns `(n, n_classes)` probabilities."""

@@ -40,12 +40,24 @@ from .encoded import EncodedTables
 from .families import resolve
 from .tables import Tables
 
-__all__ = ["CrossFit", "baselines", "choose_thresholds", "gain", "judged", "record_fit", "with_baseline"]
+__all__ = [
+    "CrossFit",
+    "baselines",
+    "choose_thresholds",
+    "gain",
+    "in_windows",
+    "judged",
+    "record_fit",
+    "with_baseline",
+]
 
 # Replicates of the bootstrap intervals of a run's scores, enough for two digits of their ends.
 _REPLICATES = 400
 # The scores whose intervals `run.json` has.
 _WITH_INTERVALS = ("accuracy", "macro_f1", "micro_f1", "mae", "quadratic_kappa")
+
+# Of fewer validation texts that are cut, windows change too little to be worth a look.
+_MANY_CUT = 0.01
 
 # The share of a normal distribution within so many deviations is 95 %.
 _DEVIATIONS = 1.96
@@ -146,6 +158,38 @@ def choose_thresholds(
     elif crossed is not None and crossed.possible and crossed.chosen is not None:
         about["crossed"] = cross_fitted(pick, crossed.probs_of_sides(), truth, crossed.half)
     return thresholds, about
+
+
+def in_windows(
+    module: nn.Module, texts: EncodedTables, logits: NDArray[np.float32], device: torch.device | None = None
+) -> dict[str, Any] | None:
+    """Compares a run that cuts texts with itself reading them in windows, on the validation rows.
+
+    Nothing else is chosen by windows, so the rows are as good a judge of them as of the run.
+
+    Args:
+        module: the trained model.
+        texts: of the run.
+        logits: its answers to the validation texts.
+        device: where it answers.
+
+    Returns:
+        `rows`, validation rows; `n_cut`, those that are cut; how right the run is with texts cut (`cut`) and
+        in windows (`windows`), and `gain` and `interval` of the difference. `None` if too few are cut.
+    """
+    valid, table, truth = texts.valid, texts.tables.valid, texts.valid_labels
+    if valid is None or table is None or truth is None or valid.cut.mean() < _MANY_CUT:
+        return None
+    places = np.flatnonzero(valid.cut)
+    encoded = texts.encoder.in_windows().encode([table.texts[place] for place in places.tolist()])
+    whole = logits.copy()
+    whole[places] = text_logits(module, encoded, device=device)
+    kind = answers_of(texts.tables.labels)
+    cut, windows = (kind.credit(truth, kind.decide(kind.probabilities(one))) for one in (logits, whole))
+    return {
+        "rows": len(truth), "n_cut": len(places), "cut": float(cut.mean()), "windows": float(windows.mean()),
+        **gain(windows, cut, table.groups),
+    }  # fmt: skip
 
 
 def record_fit(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.encoded import Cut
 from ..data.record import JSON_NAME, TrainingRecord
 from ..data.table import Table
 from ..errors import DataError
@@ -108,8 +109,8 @@ def report(
     """
     known = predictions.labelled()
     result: dict[str, Any] = {"n": len(known), **scores(known)}
-    if known.cut is not None:
-        result["n_cut"] = int(known.cut.sum())
+    if known.unread is not None:
+        result |= Cut.of(known.unread).tree()
     if len(known) < len(predictions):
         result["n_unlabelled"] = len(predictions) - len(known)
     if n_replicates:

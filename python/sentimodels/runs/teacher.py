@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import RunConfig
-from ..data.encoded import said_cut
+from ..data.encoded import Cut
 from ..data.record import TrainingRecord
 from ..data.table import Table
 from ..errors import ConfigError, DataError
@@ -77,10 +77,10 @@ def _answers(
     found = [
         answer(teacher, table.texts[start : start + _AT_ONCE]) for start in range(0, len(table), _AT_ONCE)
     ]
-    cut = np.concatenate([some for _, some in found])
-    if say is not None and (n_cut := int(cut.sum())):
+    cut = Cut.of(np.concatenate([some for _, some in found]))
+    if say is not None and cut.n_cut:
         most = getattr(teacher, "max_tokens", None)
-        say(f"{said_cut(n_cut, len(cut), most, f'{part} texts')} for the teacher")
+        say(f"{cut.said(most, f'{part} texts')} by the teacher")
     return np.concatenate([np.asarray(probs, np.float32) for probs, _ in found])
 
 

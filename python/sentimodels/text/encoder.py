@@ -148,6 +148,10 @@ class TextEncoder:
         table = None if self.ngrams is None else self.ngrams.extended(unknown)
         return replace(encoded, unknown=unknown, n_known=vocabulary.vocab_size, ngrams=table)
 
+    def in_windows(self) -> "TextEncoder":
+        """Returns an encoder that cuts long texts into windows, whatever the run was trained with."""
+        return replace(self, data=self.data.model_copy(update={"long": "windows"}))
+
     def inputs(self, n_classes: int, vectors: torch.Tensor | None = None, *, ordered: bool = False) -> Inputs:
         """Returns what a model is built for."""
         if isinstance(self.encoder, HashedNgrams):

@@ -15,6 +15,8 @@ from sentitok.spelling import readable, spelled_tokens, token_bytes
 from sentitok.web import Model, named
 
 from ..classifier import Classifier
+from ..config import DataConfig
+from ..data.encoded import Cut, said_windows
 from ..errors import CheckpointError
 from ..evaluation.predictions import Predictor, answer
 from ..evaluation.thresholds import decided
@@ -79,28 +81,30 @@ class Answering:
         tokens, n_tokens = read_tokens(encoder, text, most)
         answer: dict[str, Any] = {"tokens": [_plain(token) for token in tokens], "n_tokens": n_tokens}
         if encoder.vocabulary.in_order and n_tokens > encoder.data.max_tokens:
-            answer["cut"] = {"long": encoder.data.long, "max_tokens": encoder.data.max_tokens}
+            answer["cut"] = _said(1 - encoder.data.max_tokens / n_tokens, encoder.data)
         return answer
 
     def predict(self, text: str, most: int) -> dict[str, Any]:
         """Returns the probabilities of a text, and its tokens."""
-        [probs], [cut] = answer(self.predictor, [text])
+        [probs], [unread] = answer(self.predictor, [text])
         found = {**self._answer(probs), **self.tokens(text, most)}
-        if cut and "cut" not in found:  # an ensemble: its members read texts differently
-            found["cut"] = {"long": "truncate", "max_tokens": getattr(self.predictor, "max_tokens", None)}
+        if unread > 0 and "cut" not in found:  # an ensemble: its members read texts differently
+            found["cut"] = _said(
+                float(unread), DataConfig(max_tokens=getattr(self.predictor, "max_tokens", 1))
+            )
         return found
 
     def predict_batch(self, texts: list[str]) -> dict[str, Any]:
         """Returns the probabilities of texts, in the order of `labels`."""
-        probs, cut = answer(self.predictor, texts)
+        probs, unread = answer(self.predictor, texts)
         labels = self.predictor.labels
         answers = [
-            {"label": label, "probs": [_rounded(p) for p in row], "cut": was_cut}
-            for label, row, was_cut in zip(
-                decided(self.predictor, probs), probs.tolist(), cut.tolist(), strict=True
+            {"label": label, "probs": [_rounded(p) for p in row], "cut": left > 0}
+            for label, row, left in zip(
+                decided(self.predictor, probs), probs.tolist(), unread.tolist(), strict=True
             )
         ]
-        return {"labels": list(labels), "answers": answers, "n_cut": int(cut.sum())}
+        return {"labels": list(labels), "answers": answers, **Cut.of(unread).tree()}
 
     def effects(self, text: str, method: str) -> dict[str, Any]:
         """Returns what each token of a text adds to the answer, for each class.
@@ -255,6 +259,19 @@ def _plain(token: ReadToken) -> dict[str, Any]:
         "end": token.end,
         "special": token.special,
     }
+
+
+def _said(unread: float, data: DataConfig) -> dict[str, Any]:
+    """Returns what the page says of a text that is longer than a run reads.
+
+    Args:
+        unread: the share of the text that is not read.
+        data: how the run cuts texts.
+    """
+    windows = data.long == "windows"
+    said = said_windows(1, 1, data.max_tokens) if windows else Cut(1, 1, unread).said(data.max_tokens)
+    about = {"long": data.long, "max_tokens": data.max_tokens, "unread": 0.0 if windows else round(unread, 6)}
+    return {**about, "said": said[0].upper() + said[1:]}
 
 
 def _rounded(p: float) -> float:

@@ -215,7 +215,7 @@ export class Panel {
     this.heading.textContent = `${counted(count)}${bytes}`;
     const notes = [];
     if (listed < count) notes.push(`The first ${listed.toLocaleString("en")} are shown.`);
-    if (answer?.cut) notes.push(this.cut(answer));
+    if (answer?.cut) notes.push(`${answer.cut.said}.`);
     this.notice.textContent = notes.join(" ");
     this.all.hidden = !(listed < count && listed < this.about.max_tokens);
     this.copies = listed < count ? `Copy the first ${listed.toLocaleString("en")} ids` : "Copy ids";
@@ -226,11 +226,6 @@ export class Panel {
       const said = Array.isArray(answer.label) ? answer.label.join(", ") || "no label" : (answer.label ?? "unsure");
       this.say(`${this.about.name}: ${said}, ${best.toFixed(2)}`);
     }
-  }
-
-  cut({ cut, n_tokens: count }) {
-    const how = { truncate: "reads the first", "head-tail": "reads the first and last, together", windows: "reads them in windows of" };
-    return `The text has ${count} tokens; the run ${how[cut.long]} ${cut.max_tokens}.`;
   }
 
   async copyIds() {
