@@ -163,7 +163,7 @@ TASKS: dict[str, Callable[[Row, list[str]], Row]] = {
 
 
 def run(job: Row, task: str) -> Row:
-    """Runs one task in a process of its own.
+    """Runs one task in a separate process.
 
     Raises:
         RuntimeError: if it failed; its words are the message.
@@ -219,7 +219,7 @@ def section(folder: Path) -> str:
         [
             "## Other calls",
             f"Repeated passes, medians of {TURNS} in each of {ROUNDS} processes.",
-            f"### Beside ids, one thread, {megabytes(TEXT_BYTES)} or what there is\n\n"
+            f"### Compared with ids, one thread, {megabytes(TEXT_BYTES)} or what there is\n\n"
             f"Ids in MB/s, then the time of a call by that of ids alone; `pad` with texts of {ALIKE:,} "
             "characters, `eval` with all its measures; *single*: offsets of each of these; *one long*: "
             "`encode` of the whole text by `encode_batch` of it alone."
@@ -268,11 +268,11 @@ def _added_and_counted(job: Row, longer: Row, text: corpora.Corpus) -> str:
         cells = [f"{text.n_bytes / 1e6 / theirs:.0f}", f"{theirs / ours:.2f}"]
     return "\n\n".join(
         [
-            f"### {N_ADDED:,} added tokens beside gpt2\n\n"
+            f"### {N_ADDED:,} added tokens added to gpt2\n\n"
             "Seconds to load the file and to encode 12 bytes, then the time of a pass by that of one "
             "without them.\n\n" + markdown(["tokens", "load s", "pass"], of_added),
             f"### Counting pieces, two threads, {text.name}, {megabytes(text.n_bytes)}\n\n"
-            f"Beside {rival}'s repeated pass of encoding, on one thread or two, as it is faster; MB/s.\n\n"
+            f"Compared with {rival}'s repeated pass of encoding, on one thread or two, as it is faster; MB/s.\n\n"
             + markdown(
                 ["counting", rival, "ours / this"],
                 [[f"{text.n_bytes / 1e6 / ours:.0f}", *cells]],

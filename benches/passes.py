@@ -1,4 +1,4 @@
-"""Times one library over one text, in a process of its own: `python benches/passes.py < job.json`.
+"""Times one library over one text, in a separate process: `python benches/passes.py < job.json`.
 
 Four things, apart: *ready* (load, and a first call on 12 bytes, in which some
 libraries allocate), the *first pass* over text that the process has never seen,

@@ -164,7 +164,15 @@ def noted(folder: Path, made: dict[str, list[str]]) -> None:
         about = (FIGURES[name.split(".")[0]].__doc__ or "").strip()
         body = "\n".join(command.replace(str(folder), "docs/pictures") for command in commands)
         sections[name] = f"{name}\n\n{about} Made at {when}.\n\n```text\n{body}\n```\n"
-    head = "# Where the figures come from\n\n`python benches/pictures.py` draws them and writes this page.\n"
+    head = (
+        "# Where the figures come from\n\n`python benches/pictures.py` draws them and writes this page.\n\n"
+        "- Each section names a figure of `docs/pictures/`, the commit and the date.\n"
+        "- Below are the commands, which anyone can type; `OUT` is a temporary folder.\n"
+        "- Figures of results are drawn from `benches/models/results.jsonl`.\n"
+        "- Runs have one thread and a seed, so the same machine draws the same figure again.\n"
+        "- The picture of the page is a screenshot of a browser.\n"
+        "- Drawings by hand say so.\n"
+    )
     path.write_text(head + "".join(f"\n## {sections[name].rstrip()}\n" for name in sorted(sections)), "utf-8")
 
 

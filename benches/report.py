@@ -62,7 +62,7 @@ class Bench:
         text = (
             "From the path of the file to the trained model. *Tokens shared*: the part of the tokens of "
             "tokenizers that the library found too; below 100 % it solved another problem (another split, "
-            "another tie rule, an alphabet of its own).\n\n"
+            "another tie rule, a different alphabet).\n\n"
         )
         return "## Training\n\n" + text + "\n\n".join(parts)
 
@@ -239,7 +239,7 @@ class Bench:
             cells.append([name, size, *seconds, megabytes(outcome["memory"]), outcome["refused"]])
         head = ["file", "KB", *(f"{step} s" for step in steps), "memory", "refused"]
         text = (
-            "Processor time, in a process of its own; the text has "
+            "Processor time, in a separate process; the text has "
             f"{megabytes(hostile_files.TEXT_BYTES)}. To use a file is to load it, to encode with spans, to "
             "count and to decode; the memory is that of these.\n\n"
         )

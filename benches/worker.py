@@ -1,4 +1,4 @@
-"""One measurement in a process of its own: `python benches/worker.py < job.json`.
+"""One measurement in a separate process: `python benches/worker.py < job.json`.
 
 A process of its own has cold caches and a peak memory that is its own. The job
 is a JSON object with a `task`; the result is one JSON object on stdout.
