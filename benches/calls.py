@@ -272,7 +272,8 @@ def _added_and_counted(job: Row, longer: Row, text: corpora.Corpus) -> str:
             "Seconds to load the file and to encode 12 bytes, then the time of a pass by that of one "
             "without them.\n\n" + markdown(["tokens", "load s", "pass"], of_added),
             f"### Counting pieces, two threads, {text.name}, {megabytes(text.n_bytes)}\n\n"
-            f"Compared with {rival}'s repeated pass of encoding, on one thread or two, as it is faster; MB/s.\n\n"
+            f"Compared with {rival}'s repeated pass of encoding, on one thread or two, as it is faster; "
+            "MB/s.\n\n"
             + markdown(
                 ["counting", rival, "ours / this"],
                 [[f"{text.n_bytes / 1e6 / ours:.0f}", *cells]],
