@@ -261,9 +261,9 @@ def section(folder: Path) -> str:
     ]
     words = (
         "One thread, on a processor that nothing else uses: some libraries take all there are, "
-        "whatever the setting. *Ready*: the time to load and to encode 12 bytes. *First pass*: text that the process "
-        "has never seen. *Repeat*: the same text again. *Ours / this*: our speed divided by that of the "
-        "library; below 1 it is faster than ours, and it is left out where ids differ. "
+        "whatever the setting. *Ready*: the time to load and to encode 12 bytes. *First pass*: text "
+        "that the process has never seen. *Repeat*: the same text again. *Ours / this*: our speed "
+        "divided by that of the library; below 1 it is faster; it is left out where ids differ. "
         "*hub .json*: the same model as on the hub, with words cut at blanks before the model. "
         f"Medians of {ROUNDS} alternating processes; a library more than {FAR} times slower than ours in its "
         "first process was run once.\n\nOur speed divided by that of the fastest rival with equal ids:\n\n"
