@@ -72,6 +72,7 @@ class Watched:
         self.shared = window is not None
         self.page = window or browser.new_context(**{"viewport": VIEWPORT, **options}).new_page()
         self.url = url
+        self.looks_otherwise = False
         self.asked: list[str] = []
         self.complaints: list[str] = []
         self.heard: dict[str, Callable[[Any], None]] = {
@@ -113,6 +114,12 @@ class Watched:
             "(node, text) => { node.value = text; node.dispatchEvent(new Event('input')); }", text
         )
 
+    def look_as(self, width: int, scheme: str) -> None:
+        """Shows the page in a window of this width, and in light or dark colours, until it is left."""
+        self.page.set_viewport_size({"width": width, "height": 740})
+        self.page.emulate_media(color_scheme=scheme)
+        self.looks_otherwise = True
+
     def tab_to(self, last: str) -> list[str]:
         """Presses Tab from the page's beginning to `last`; returns the names that it reached."""
         self.page.locator("body").click(position={"x": 1, "y": 1})
@@ -138,6 +145,9 @@ class Watched:
         for event, hear in self.heard.items():
             self.page.remove_listener(event, hear)
         self.page.goto("about:blank")
+        if self.looks_otherwise:
+            self.page.set_viewport_size(VIEWPORT)
+            self.page.emulate_media(color_scheme="null")
 
     def close(self) -> None:
         """Ends, if nothing was asked of others and nothing went wrong."""

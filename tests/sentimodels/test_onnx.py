@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,24 @@ TEXTS = [
 def needs_the_extra() -> None:
     for name in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(name, reason="the extra `onnx` is not installed")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _each_run_traced_once() -> Iterator[None]:
+    """Keeps the graph of each run: to trace one takes seconds."""
+    traced: dict[str, bytes] = {}
+    trace = onnx_folder._write_graph
+
+    def write_graph(classifier: Classifier, reader: OnnxReader, texts: Sequence[str], path: Path) -> None:
+        of_run = reader.about["run_manifest_sha256"]
+        if of_run not in traced:
+            trace(classifier, reader, texts, path)
+            traced[of_run] = path.read_bytes()
+        path.write_bytes(traced[of_run])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(onnx_folder, "_write_graph", write_graph)
+        yield
 
 
 @pytest.fixture(scope="module")

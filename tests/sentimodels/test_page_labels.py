@@ -36,12 +36,12 @@ def test_bars_of_five_labels_can_be_told_from_what_is_behind_them(tmp_path: Path
     (tmp_path / "five.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
     train(resolve(tree("tfidf", tmp_path / "five.csv")), tmp_path / "five", baseline=False)
     app = create_app(load_models([tmp_path / "five"]), Limits(), more=routes)
-    with serving(app) as client, browser() as chrome:
+    with serving(app) as client, browser() as chrome, opened(chrome, client.url) as page:
+        page.text.fill("good good film")
+        page.panel("five").locator(".token").first.wait_for()
         for scheme in ("light", "dark"):
-            with opened(chrome, client.url, color_scheme=scheme) as page:
-                page.text.fill("good good film")
-                page.panel("five").locator(".token").first.wait_for()
-                ends = page.page.evaluate(ENDS)
-                assert len(ends) == 5
-                assert min(ends) >= 3, ends
-                page.keep(f"five-labels-{scheme}")
+            page.look_as(1000, scheme)
+            ends = page.page.evaluate(ENDS)
+            assert len(ends) == 5
+            assert min(ends) >= 3, ends
+            page.keep(f"five-labels-{scheme}")

@@ -320,7 +320,7 @@ def test_a_language_model_goes_on_with_the_text(page: Watched, client: Client) -
     page.keep("language-model")
 
 
-def test_a_text_that_is_written_can_be_stopped(chrome: Any, tmp_path: Path) -> None:
+def test_a_text_that_is_written_can_be_stopped(chrome: Any, window: Any, tmp_path: Path) -> None:
     language_run(tmp_path / "lm", "gpt", 64, train_bpe(texts=TEXTS, vocab_size=280))  # it never ends
     models: Any = load_models([tmp_path / "lm"])
     inner = models["lm"].write
@@ -333,7 +333,7 @@ def test_a_text_that_is_written_can_be_stopped(chrome: Any, tmp_path: Path) -> N
     models["lm"].write = slowly
     with (
         serving(create_app(models, Limits(threads=1), more=routes)) as client,
-        opened(chrome, client.url) as page,
+        opened(chrome, client.url, window) as page,
     ):
         page.text.fill("the cat")
         page.text.press("Control+Enter")
@@ -360,12 +360,11 @@ def test_what_the_server_refuses_is_said(page: Watched) -> None:
     page.complaints.clear()  # the browser notes each answer that is not 200
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_can_be_read_on_a_telephone(chrome: Any, client: Client, scheme: str) -> None:
-    viewport = {"width": 360, "height": 740}
-    with opened(chrome, client.url, viewport=viewport, color_scheme=scheme) as page:
-        page.text.fill("a great film")
-        page.page.get_by_label("effect of each token").check()
-        page.panel("lstm").locator(".token u").first.wait_for()
+def test_it_can_be_read_on_a_telephone(page: Watched) -> None:
+    page.text.fill("a great film")
+    page.page.get_by_label("effect of each token").check()
+    page.panel("lstm").locator(".token u").first.wait_for()
+    for scheme in ("light", "dark"):
+        page.look_as(360, scheme)
         check_look(page)
         page.keep(f"runs-{scheme}-360")

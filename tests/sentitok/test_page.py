@@ -202,13 +202,14 @@ def test_ids_can_be_shown_and_hidden(page: Watched) -> None:
     assert not first.is_visible()
 
 
-def test_ids_can_be_copied(chrome: Any, client: Client, tokenizer: sentitok.Tokenizer) -> None:
-    with opened(chrome, client.url, permissions=["clipboard-read", "clipboard-write"]) as page:
-        page.text.fill("naïve words")
-        wait_for_tokens(page, "n")
-        page.panel("bytes").get_by_role("button", name="Copy ids").click()
-        page.panel("bytes").get_by_role("button", name="Copied").wait_for()
-        copied = page.page.evaluate("navigator.clipboard.readText()")
+def test_ids_can_be_copied(page: Watched, tokenizer: sentitok.Tokenizer) -> None:
+    page.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.text.fill("naïve words")
+    wait_for_tokens(page, "n")
+    page.panel("bytes").get_by_role("button", name="Copy ids").click()
+    page.panel("bytes").get_by_role("button", name="Copied").wait_for()
+    copied = page.page.evaluate("navigator.clipboard.readText()")
+    page.page.context.clear_permissions()
     assert copied.replace(" ", "") == str(tokenizer.encode("naïve words").ids.tolist()).replace(" ", "")
 
 
@@ -277,26 +278,26 @@ def test_a_screen_reader_finds_what_is_there(page: Watched) -> None:
     assert page.page.get_by_role("status").count() == 1
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1000])
-def test_it_can_be_read_in_both_themes_and_on_a_telephone(
-    chrome: Any, client: Client, scheme: str, width: int
-) -> None:
-    viewport = {"width": width, "height": 740}
-    with opened(chrome, client.url, viewport=viewport, color_scheme=scheme) as page:
-        page.text.fill("A naïve 👍🏽 text with averyveryveryverylongwordwithoutanyspaceinit" + "x" * 80)
-        page.page.get_by_label("tokens and ids").check()
-        wait_for_tokens(page, "A")
-        page.panel("bytes").locator(".token").first.hover()
-        check_look(page)
-        back = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert (back == "rgb(255, 255, 255)") == (scheme == "light")
-        page.keep(f"tokenizers-{scheme}-{width}")
+def test_it_can_be_read_in_both_themes_and_on_a_telephone(page: Watched) -> None:
+    page.text.fill("A naïve 👍🏽 text with averyveryveryverylongwordwithoutanyspaceinit" + "x" * 80)
+    page.page.get_by_label("tokens and ids").check()
+    wait_for_tokens(page, "A")
+    backs = set()
+    for width in (360, 1000):
+        for scheme in ("light", "dark"):
+            page.look_as(width, scheme)
+            page.panel("bytes").locator(".token").first.hover()
+            check_look(page)
+            back = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert (back == "rgb(255, 255, 255)") == (scheme == "light")
+            backs.add(back)
+            page.keep(f"tokenizers-{scheme}-{width}")
+    assert len(backs) == 2
 
 
-def test_a_server_that_has_gone_is_said(chrome: Any, tokenizer: sentitok.Tokenizer) -> None:
+def test_a_server_that_has_gone_is_said(chrome: Any, window: Any, tokenizer: sentitok.Tokenizer) -> None:
     with serving(create_app({"one": TokenizerModel(tokenizer)}, Limits())) as client:
-        page = Watched(chrome, client.url)
+        page = Watched(chrome, client.url, window)
         page.text.fill("some")
         wait_for_tokens(page, "some", "one")
     page.text.fill("some more")

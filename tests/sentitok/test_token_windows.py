@@ -1,15 +1,11 @@
 """`TokenDataset.windows`: rows of one length for a loader of PyTorch."""
 
 import pickle
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from commands import environment
 from sentitok import Tokenizer, encode_files
 from sentitok.datasets import TokenDataset
 
@@ -77,41 +73,6 @@ def test_windows_are_pickled_by_path(dataset: TokenDataset) -> None:
     again = pickle.loads(data)
     assert repr(again) == repr(dataset.windows(16, stride=3, targets=True))
     assert again[5][1].tolist() == dataset.windows(16, stride=3, targets=True)[5][1].tolist()
-
-
-_LOADING = """
-import sys
-from torch.utils.data import DataLoader
-from sentitok.datasets import TokenDataset
-
-if __name__ == "__main__":
-    rows = TokenDataset(sys.argv[1:]).windows(32, stride=16, targets=True)
-    expected = [(row.tolist(), targets.tolist()) for row, targets in rows]
-    for workers, context in ((0, None), (2, "fork"), (1, "spawn")):
-        loader = DataLoader(rows, batch_size=4, num_workers=workers, multiprocessing_context=context)
-        found = []
-        for inputs, targets in loader:
-            assert inputs.dtype.is_signed and inputs.element_size() == 8
-            found += list(zip(inputs.tolist(), targets.tolist()))
-        assert found == expected, (workers, context)
-    print(len(expected))
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="fork")
-def test_loaders_of_any_number_of_workers_give_the_rows(dataset: TokenDataset, tmp_path: Path) -> None:
-    """In a process of its own, where any warning is an error."""
-    script = tmp_path / "loading.py"
-    script.write_text(_LOADING)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", script, *dataset.directories],
-        capture_output=True,
-        env=environment(PYTHONWARNINGS="error"),
-        check=False,
-        timeout=300,
-    )
-    assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode()
-    assert int(done.stdout) == len(dataset.windows(32, stride=16, targets=True))
 
 
 def test_a_list_of_directories_is_one_data_set(dataset: TokenDataset) -> None:
