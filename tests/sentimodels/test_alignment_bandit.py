@@ -53,7 +53,7 @@ def bandit(
 
 
 def test_a_policy_finds_the_token_that_is_rewarded() -> None:
-    before, after = bandit(lambda text: float(text == "b"), 60, kl_coefficient=1e-3)
+    before, after = bandit(lambda text: float(text == "b"), 40, kl_coefficient=1e-3)
     (token,) = tokenizer().encode("b").ids.tolist()
     assert before[token] < 0.01
     assert after[token] > 0.95
@@ -75,7 +75,7 @@ def test_with_a_penalty_it_finds_the_optimum_in_closed_form() -> None:
     def worth(text: str) -> float:
         return float(text.strip().isalpha() and text.isascii())
 
-    before, after = bandit(worth, 80, kl_coefficient=beta, normalise=False)
+    before, after = bandit(worth, 50, kl_coefficient=beta, normalise=False)
     words = tokenizer()
     rewards = np.array([worth(words.decode([id])) for id in range(words.vocab_size)])
     best = before * np.exp(rewards / beta)

@@ -1,10 +1,6 @@
 """Two processes are one with the double batch: weights, losses, scores and what is written."""
 
 import json
-import os
-import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,33 +62,7 @@ def threads() -> set[str]:
 
 
 def together(folder: Path, code: str) -> None:
-    """Runs code in two processes that have imported nothing, as `torchrun` would start them."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    path = os.pathsep.join([*PATHS, os.environ.get("PYTHONPATH", "")])
-    common = {**os.environ, "PYTHONPATH": path, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    common |= {"WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", HEAD.format(folder=str(folder)) + code + TAIL],
-            env={**common, "RANK": str(rank)},
-            stderr=subprocess.PIPE,
-        )
-        for rank in range(2)
-    ]
-    try:
-        for process in started:
-            _, err = process.communicate(timeout=120)
-            assert process.returncode == 0, err.decode()
-    finally:
-        for process in started:
-            process.kill()
-            process.communicate()
-
-
-def forked(folder: Path, code: str) -> None:
-    """The same in processes that have imported PyTorch."""
+    """Runs code in two processes of one group."""
     pair = run_pair(f"import sys\nsys.path += {PATHS}\n{code}", cwd=folder)
     assert pair.codes == [0, 0], pair.outs
 
@@ -125,16 +95,17 @@ def test_two_processes_are_one_with_the_double_batch(tmp_path: Path) -> None:
     """With dense and with sparse tables; stopped and resumed too."""
     for sparse in (True, False):
         train(Distributed(torch.device("cpu")), tmp_path / f"alone-{sparse}", 16, sparse)
-    together(
-        tmp_path,
+    head = HEAD.format(folder=str(tmp_path))
+    both = (
         "for sparse in (True, False):\n"
         "    train(processes, folder / f'both-{sparse}', 8, sparse)\n"
-        "train(processes, folder / 'resumed', 8, True, stop=7)\n",
+        "train(processes, folder / 'resumed', 8, True, stop=7)\n"
     )
+    together(tmp_path, head + both + TAIL)
     with pytest.raises(CheckpointError, match=r"was 2 and is 1, .* resume with torchrun --nproc-per-node 2"):
         train(Distributed(torch.device("cpu")), tmp_path / "resumed", 16, True, resume=True)
     resumed = "train(processes, folder / 'resumed', 8, True, resume=True)\n"
-    forked(tmp_path, HEAD.format(folder=str(tmp_path)) + resumed + TAIL)
+    together(tmp_path, head + resumed + TAIL)
     for sparse in (True, False):
         assert_same(tmp_path / f"alone-{sparse}", tmp_path / f"both-{sparse}")
     whole, resumed = (
@@ -218,4 +189,4 @@ else:
     raise AssertionError("an empty file trains nothing")
 assert not (run / "config.toml").exists()
 """
-    forked(tmp_path, code)
+    together(tmp_path, code)

@@ -1,8 +1,10 @@
 """`OneLabel`: answers that are one label each, the likeliest; of equals the first.
 
-Where scikit-learn has a score it is used. Macro-F1 is over the classes that occur in truth or answers; mean
-absolute error, in steps of their order, and quadratic kappa are given where labels are numbers, AUROC (one
-against the rest, mean over classes) where every class of the model occurs.
+AUROC and kappa are scikit-learn's. F1 and MCC are computed here, equal to its own to the last bit: after
+each epoch of a small file its checks of arguments would take longer than the training. Macro-F1 is over the
+classes that occur in truth or answers; mean absolute error, in steps of their order, and quadratic kappa are
+given where labels are numbers, AUROC (one against the rest, mean over classes) where every class of the
+model occurs.
 """
 
 import math
@@ -136,19 +138,18 @@ class OneLabel(Answers):
 
     def scores(self, labels: Labels, probs: NDArray[Any], truth: NDArray[np.int64]) -> Scores:
         """Returns the scores of rows whose labels are all known."""
-        from sklearn import metrics as sk
-
         answers = self.decide(probs)
+        f1, support = _f1(truth, answers)
         # One class on both sides: agreement by chance is certain, so kappa and MCC say nothing.
         several = len(np.union1d(truth, answers)) > 1
         ordinal = is_ordinal(labels)
         return {
-            "accuracy": float(sk.accuracy_score(truth, answers)),
-            "macro_f1": float(sk.f1_score(truth, answers, average="macro", zero_division=0.0)),
-            "weighted_f1": float(sk.f1_score(truth, answers, average="weighted", zero_division=0.0)),
+            "accuracy": float((truth == answers).mean()),
+            "macro_f1": float(f1.mean()),
+            "weighted_f1": float(np.average(f1, weights=support)),
             "mae": mean_error(truth, answers) if ordinal else None,
             "quadratic_kappa": _kappa(truth, answers, len(labels)) if ordinal and several else None,
-            "mcc": float(sk.matthews_corrcoef(truth, answers)) if several else None,
+            "mcc": _mcc(truth, answers) if several else None,
             "log_loss": float(log_loss_rows(probs, truth).mean()),
             "ece": ece(probs, truth),
             "brier": brier(probs, truth),
@@ -157,23 +158,19 @@ class OneLabel(Answers):
 
     def few_scores(self, truth: NDArray[np.int64], answers: NDArray[np.int64]) -> dict[str, float]:
         """Returns the scores of a part of the rows: `accuracy` and `macro_f1`, and what else is quick."""
-        from sklearn.metrics import f1_score
-
         return {
             "accuracy": float((truth == answers).mean()),
-            "macro_f1": float(f1_score(truth, answers, average="macro", zero_division=0.0)),
+            "macro_f1": float(_f1(truth, answers)[0].mean()),
         }
 
     def validation(self, logits: NDArray[np.float32], truth: NDArray[np.int64]) -> dict[str, float]:
         """Returns what a line of `metrics.jsonl` says of the validation texts."""
-        from sklearn.metrics import f1_score
-
         answers = logits.argmax(1)
         losses = torch.from_numpy(logits).double().log_softmax(-1).numpy()
         return {
             "val_loss": float(-losses[np.arange(len(truth)), truth].mean()),
             "val_accuracy": float((answers == truth).mean()),
-            "val_macro_f1": float(f1_score(truth, answers, average="macro", zero_division=0)),
+            "val_macro_f1": float(_f1(truth, answers)[0].mean()),
         }
 
     def sums(
@@ -240,6 +237,33 @@ ONE_LABEL = OneLabel()
 def mean_error(truth: NDArray[np.int64], answers: NDArray[np.int64]) -> float:
     """Returns by how many steps answers are off on average."""
     return float(np.abs(truth - answers).mean())
+
+
+def _counts(
+    truth: NDArray[np.int64], answers: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Returns rows, answers and right answers of each class that occurs in either."""
+    classes, places = np.unique(np.concatenate([truth, answers]), return_inverse=True)
+    true, answered = places[: len(truth)], places[len(truth) :]
+    counts = (np.bincount(some, minlength=len(classes)) for some in (true, answered, true[true == answered]))
+    rows, given, right = counts
+    return rows, given, right
+
+
+def _f1(
+    truth: NDArray[np.int64], answers: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Returns F1 and the number of rows of each class that occurs in truth or answers."""
+    rows, given, right = _counts(truth, answers)
+    return 2 * right / (rows + given), rows
+
+
+def _mcc(truth: NDArray[np.int64], answers: NDArray[np.int64]) -> float:
+    """Returns the correlation of Matthews, for any number of classes (Gorodkin 2004)."""
+    rows, given, right = (some.astype(np.float64) for some in _counts(truth, answers))
+    n = rows.sum()
+    spread = (n**2 - given @ given) * (n**2 - rows @ rows)
+    return float((right.sum() * n - rows @ given) / np.sqrt(spread)) if spread else 0.0
 
 
 def _kappa(truth: NDArray[np.int64], answers: NDArray[np.int64], n_classes: int) -> float:

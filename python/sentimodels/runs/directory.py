@@ -30,6 +30,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -126,6 +127,11 @@ class Loaded:
 
 def versions() -> dict[str, str]:
     """Returns the versions that a run depends on."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
     names = ("sentitok", "torch", "numpy", "scikit-learn", "safetensors", "pydantic")
     by_name = {"python": platform.python_version(), "platform": platform.platform()}
     for name in names:
@@ -250,9 +256,10 @@ def git_state() -> dict[str, Any] | None:
     Git is asked for its state only: no hook runs, no lock is taken, nothing is fetched. `None` where there is
     no git, no repository, or no commit.
     """
-    commit = _git("rev-parse", "--verify", "HEAD")
+    if (commit := _git("rev-parse", "--verify", "HEAD")) is None:
+        return None
     changed = _git("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
-    if commit is None or changed is None:
+    if changed is None:
         return None
     return {"commit": commit, "changed": bool(changed)}
 
