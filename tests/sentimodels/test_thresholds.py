@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.metrics import f1_score
 from senti_in_process import Done, senti
 from sentimodels.classifier import Classifier
 from sentimodels.config import ThresholdRule
+from sentimodels.data import read_table
 from sentimodels.data.label_sets import LabelSets
 from sentimodels.data.table import Labels
 from sentimodels.errors import CheckpointError, ConfigError, DataError
@@ -24,11 +26,13 @@ from sentimodels.evaluation.thresholds import (
     choose,
     coverage,
     cross_fitted,
+    curves,
     load_thresholds,
     picker,
     read_costs,
     scored,
 )
+from sentimodels.export.onnx.reader import OnnxReader
 from sentimodels.runs.families import resolve
 from sentimodels.web.models import load_models
 
@@ -251,8 +255,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 filler = draw.choice(["the", "film", "was", "it", "a", "story", "of", "and"], size=4)
                 out.writerow([f"{' '.join(filler)} {draw.choice(words[hinted])} {name}{row}", label])
     (folder / "costs.csv").write_text("true,answer,cost\nneg,pos,9\n*,,0.4\n")
-    done = senti("train", "train.csv", "--arch", "nb", "--no-baseline", "-o", "run", cwd=folder)
-    assert done.code == 0, done.err
+    lines = (folder / "dev.csv").read_text().splitlines()
+    ids = [f"{number},{line}" for number, line in enumerate(lines[1:])]
+    (folder / "ids.csv").write_text("\n".join(["id,text,label", *ids]) + "\n")
+    for name in ("run", "plain"):
+        done = senti("train", "train.csv", "--arch", "nb", "--no-baseline", "-o", name, cwd=folder)
+        assert done.code == 0, done.err
     return folder
 
 
@@ -299,6 +307,139 @@ def test_every_answer_follows_the_thresholds(written: str, place: Path) -> None:
     name, _, target = written.partition("=")
     if name in ("precision", "recall"):
         assert value["chosen"][name] >= float(target)
+
+
+@pytest.mark.parametrize("written", ["confidence=0.9", "precision=0.8", "macro_f1", "cost=costs.csv"])
+def test_reports_and_exports_follow_the_thresholds(written: str, place: Path, tmp_path: Path) -> None:
+    run(place, "thresholds", "run", "dev.csv", "--threshold", written, "-q")
+    model = Classifier.load(place / "run")
+    assert model.thresholds is not None
+    table = read_table(place / "dev.csv")
+    truth, answers = table.labelled(), model.predict(table.texts)
+    wrong = [one is not None and one != other for one, other in zip(answers, truth, strict=True)]
+    said = json.loads(run(place, "errors", "run", "dev.csv", "--json", "--top", "200").out)
+    assert said["n_wrong"] == len(said["errors"]) == sum(wrong)
+    assert said["n"] + said["n_unanswered"] == len(table)
+    assert said["n_unanswered"] == answers.count(None)
+    for error in said["errors"]:
+        assert answers[error["row"] - 1] == error["predicted"]
+        assert truth[error["row"] - 1] == error["label"]
+    [own, _] = json.loads(run(place, "compare", "run", "plain", "--data", "dev.csv", "--json",
+                              "--bootstrap", "100").out)["runs"]  # fmt: skip
+    given = [one == other for one, other in zip(answers, truth, strict=True) if one is not None]
+    assert own["thresholds"]["rule"] == model.thresholds.rule
+    assert own["thresholds"]["precision"] == pytest.approx(sum(given) / max(1, len(given)))
+    assert own["thresholds"]["answered"] == pytest.approx(len(given) / len(table))
+    assert "thresholds of the runs" in run(
+        place, "compare", "run", "plain", "--data", "dev.csv", "--bootstrap", "100"
+    ).out  # fmt: skip
+    card = run(place, "card", "run").out
+    assert f"`{model.thresholds.rule}`" in card
+    assert "160" in card
+    assert ("no answer" in card) == model.thresholds.may_be_unsure
+    done = run(place, "submit", "run", "ids.csv", "-o", tmp_path / "s.csv", "--form", "imdb")
+    likeliest = model.predict(table.texts, threshold=0)
+    lines = (tmp_path / "s.csv").read_text().splitlines()[1:]
+    expected = [other if one is None else one for one, other in zip(answers, likeliest, strict=True)]
+    assert [line.partition(",")[2] for line in lines] == expected
+    assert model.thresholds.rule in done.err
+    run(place, "export", "run", "--numpy", "-o", tmp_path / "numpy", "--texts", "dev.csv")
+    reader = run_path(str(tmp_path / "numpy/classifier.py"))["Classifier"](tmp_path / "numpy")
+    assert reader.predict(table.texts, unsure="review") == model.predict(table.texts, unsure="review")
+    about = {**reader.about, "labels": list(model.labels.names)}
+    onnx = OnnxReader(model.encoder.vocabulary, None, about)
+    assert onnx.answers(model.predict_proba(table.texts)) == answers
+
+
+def test_thresholds_of_several_labels_are_exported_and_reported(place: Path, tmp_path: Path) -> None:
+    rows = [f"{' '.join(words)} {i},{'|'.join(words)}" for i in range(60)
+            for words in (["bad"], ["fun", "plain"], ["plain"])]  # fmt: skip
+    (tmp_path / "sets.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
+    (tmp_path / "more.csv").write_text("text,label\nbad new,bad\nfun plain new,fun|plain\nplain x,plain\n")
+    for args in (
+        ["train", "sets.csv", "--task", "multilabel", "--arch", "nb", "--no-baseline", "-o", "run"],
+        ["thresholds", "run", "more.csv", "--threshold", "recall=1", "--plot", "curve.png"],
+        ["errors", "run", "more.csv"],
+        ["submit", "run", "more.csv", "-o", "s.csv", "--form", "imdb"],
+        ["card", "run"],
+        ["export", "run", "--numpy", "-o", "numpy"],
+    ):
+        done = senti(*args, cwd=tmp_path)
+        if args[0] != "submit":  # the file has no ids
+            assert done.code == 0, done.err
+    model = Classifier.load(tmp_path / "run")
+    texts = ["bad fun", "plain", "nothing here", "fun"]
+    reader = run_path(str(tmp_path / "numpy/classifier.py"))["Classifier"](tmp_path / "numpy")
+    assert reader.predict(texts) == model.predict(texts)
+    assert OnnxReader(model.encoder.vocabulary, None, reader.about).answers(
+        model.predict_proba(texts)
+    ) == model.predict(texts)
+    assert "by its own threshold" in senti("card", "run", cwd=tmp_path).out
+
+
+def test_a_folder_of_transformers_leaves_thresholds_out_and_says_so(place: Path, tmp_path: Path) -> None:
+    run(place, "thresholds", "run", "dev.csv", "--threshold", "confidence=0.9", "-q")
+    done = senti("export", "run", "--hf", "-o", tmp_path / "hf", cwd=place)
+    assert done.code == 2  # a bag is not a model of transformers
+    folder = place / "bert"
+    if not folder.exists():
+        held = ("data.tokenizer_model=bpe", "data.vocab_size=300", "data.normalize=false",
+                "data.lowercase=false", "model.positions=learned", "model.pooling=first", "model.head=tanh",
+                "model.char_ngrams=[0,0]", "train.max_steps=2")  # fmt: skip
+        run(place, "train", "train.csv", "--arch", "bert", "--preset", "nano", "--no-baseline", "-o", "bert",
+            *(part for setting in held for part in ("--set", setting)))  # fmt: skip
+    run(place, "thresholds", "bert", "dev.csv", "--threshold", "confidence=0.9", "-q")
+    pytest.importorskip("transformers")
+    done = senti("export", "bert", "--hf", "-o", tmp_path / "hf", cwd=place)
+    assert "thresholds" in done.err, done.err
+
+
+def test_rules_are_pointed_to_their_command(place: Path) -> None:
+    for written in ("precision=0.9", "macro_f1", "cost=costs.csv"):
+        done = senti("predict", "run", "--threshold", written, cwd=place, stdin="zzz\n")
+        assert done.code == 2
+        assert f"senti thresholds run FILE --threshold {written}" in done.err
+        assert done.err.count("\n") <= 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_curves_are_what_each_threshold_gives(seed: int) -> None:
+    probs, truth = drawn(80, seed)
+    [curve] = curves(ABC, probs, truth).values()
+    assert curve.chosen is None
+    for place_of in range(0, len(curve.least), 7):
+        at = Thresholds("", ABC, (float(curve.least[place_of]),) * 3)
+        found = scored(at, at.decide(probs), truth)
+        assert curve.answered[place_of] == pytest.approx(found["answered"])
+        assert curve.precision[place_of] == pytest.approx(found["precision"])
+        assert curve.recall[place_of] == pytest.approx(found["recall"])
+    assert (np.diff(curve.least) > 0).all()
+    chosen = choose(rule("precision=0.8"), ABC, probs, truth)
+    [curve] = curves(ABC, probs, truth, chosen).values()
+    assert curve.chosen is not None
+    on = int(np.searchsorted(curve.least, curve.chosen[0]))
+    assert curve.least[on] == curve.chosen[0]
+    assert curve.chosen[1:] == pytest.approx((curve.answered[on], curve.precision[on], curve.recall[on]))
+    of_each = curves(SETS, *drawn_sets(60, seed))
+    assert set(of_each) == set(SETS.names)
+
+
+def test_the_curve_is_drawn_with_the_chosen_point(place: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "curve.svg"
+    done = run(
+        place, "thresholds", "run", "dev.csv", "--threshold", "precision=0.8", "--plot", picture, "--json"
+    )
+    value = json.loads(done.out)
+    assert value["plot"] == str(picture)
+    drawn_file = picture.read_text()
+    assert "precision" in drawn_file
+    assert "chosen" in drawn_file
+    run(place, "thresholds", "run", "dev.csv", "--threshold", "none", "--plot", tmp_path / "none.svg")
+    assert "chosen" not in (tmp_path / "none.svg").read_text()
+    run(place, "plot", "run", "plain", "--kind", "thresholds", "--data", "dev.csv", "-o", tmp_path / "p.png")
+    done = senti("thresholds", "run", "dev.csv", "--plot", tmp_path / "curve.txt", cwd=place)
+    assert done.code == 2
+    assert ".png" in done.err
 
 
 def test_unsure_answers_have_a_name(place: Path) -> None:

@@ -13,7 +13,7 @@ import typer
 from sentitok.cli.output import counted
 
 from .command import AsJson, Output, Quiet, Traceback, UsageError, add
-from .evaluate import EvenIfTrained, Seed, answers
+from .evaluate import THRESHOLD_SCORES, EvenIfTrained, Seed, answers
 from .tables import (
     NO_READING,
     Reading,
@@ -99,6 +99,7 @@ def compare(
     corrected by Holm's method.
     """
     from ..evaluation.comparison import compare as compared
+    from ..runs.report import threshold_scores
 
     if len(runs) < 2:
         raise UsageError("give two runs or more; `senti evaluate` scores one")
@@ -113,8 +114,12 @@ def compare(
     by_run = predictions_of(output, runs, data, even_if_trained=even_if_trained, **reading)
     value = compared(by_run, n_replicates=bootstrap, seed=seed)
     names = next(iter(by_run.values())).answers.score_names
+    for about, one in zip(value["runs"], by_run.values(), strict=True):
+        if (of_thresholds := threshold_scores(one)) is not None:
+            about["thresholds"] = of_thresholds
     parts = [
         _score_grid(f"Runs on {counted(value['runs'][0]['n'], 'row')}", value["runs"], names),
+        *_threshold_grids(value["runs"]),
         _difference_grid(value, names),
         f"p by paired bootstrap ({bootstrap:,} replicates) and by McNemar's test{_said_correction(value)}",
     ]
@@ -161,6 +166,20 @@ def _compare_folds(output: Output, runs: list[Path]) -> None:
         f"p by the corrected resampled t-test of Nadeau and Bengio (2003){_said_correction(value)}",
     ]
     _print(output, value, parts)
+
+
+def _threshold_grids(runs: list[dict[str, Any]]) -> list[Any]:
+    """Returns the scores of the answers that runs with thresholds give by them, runs side by side."""
+    found = {run["run"]: run["thresholds"] for run in runs if "thresholds" in run}
+    if not found:
+        return []
+    rows = [["rule", *(one["rule"] for one in found.values())]]
+    rows += [
+        [name, *(shown(one.get(key)) for one in found.values())]
+        for key, name in THRESHOLD_SCORES.items()
+        if any(key in one for one in found.values())
+    ]
+    return [grid("Answers by the thresholds of the runs", ["", *found], rows)]
 
 
 def _print(output: Output, value: dict[str, Any], parts: list[Any]) -> None:

@@ -135,6 +135,7 @@ def errors(
     import numpy as np
 
     from ..data.encoded import Cut
+    from ..errors import DataError
     from ..evaluation.metrics import worst
     from ..evaluation.predictions import WithProgress
     from ..evaluation.slices import confused_pairs, slices, vocabulary_facts
@@ -152,8 +153,16 @@ def errors(
     with output.progress() as progress:
         asked = predictor if progress is None else WithProgress(predictor, progress)
         every = evaluate(asked, table, run=run, allow_trained=even_if_trained)[0]
-        answers = every.labelled()
-        scored = table.take(np.flatnonzero(every.answers.known(every.truth)))
+    known = every.labelled().by_thresholds()
+    answers = known.take(known.answered)
+    scored = table.take(np.flatnonzero(every.answers.known(every.truth))[known.answered])
+    if (thresholds := known.thresholds) is not None:
+        output.note(f"answers by the thresholds of the run, {thresholds.rule}")
+    if not len(answers):
+        raise DataError(
+            f"{file}: the thresholds of the run, {thresholds and thresholds.rule}, answer none of the "
+            f"{number(len(known))} rows; remove them: senti thresholds {run} {file} --threshold none"
+        )
     note_cut(output, answers, more=WINDOWS)
     n_wrong = int((~answers.right).sum())
     # Errors are chosen among all rows, then filtered; each is named by its row and line in the file.
@@ -169,6 +178,11 @@ def errors(
     text = page(
         error_grid(
             f"{number(n_wrong)} of {number(len(answers))} rows wrong"
+            + (
+                ""
+                if len(answers) == len(known)
+                else f", {number(len(known) - len(answers))} without an answer"
+            )
             + ("" if len(chosen) == n_wrong else f", {number(len(chosen))} of them as asked")
             + (f"; the first {number(top)}" if len(chosen) > top else ""),
             chosen[:top],
@@ -179,6 +193,7 @@ def errors(
     value = {
         "n": len(answers),
         **(Cut() if answers.unread is None else Cut.of(answers.unread)).tree(),
+        "n_unanswered": len(known) - len(answers),
         "n_wrong": n_wrong,
         "errors": chosen[:top],
         "pairs": pairs,

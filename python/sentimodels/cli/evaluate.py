@@ -382,6 +382,8 @@ def submit(
     traceback: Traceback = False,
 ) -> None:
     """Write predictions as a Kaggle submission."""
+    import numpy as np
+
     from sentitok.atomic import write as write_atomically
 
     from ..data.sst import SUBMISSIONS, submission
@@ -393,8 +395,20 @@ def submit(
     announce(out, output, force=force)
     table = read(output, file, run=run, unlabelled="keep", **reading)
     predictions, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)
-    chosen = with_memory or predictions
-    named = [chosen.labels.cell(one) for one in chosen.predicted]
+    chosen = (with_memory or predictions).by_thresholds()
+    if (thresholds := chosen.thresholds) is not None:
+        n_unsure = int((~chosen.answered).sum())
+        unsure = (
+            f"; {counted(n_unsure, 'unsure row')} with the likeliest label, as a form has no blank"
+            if n_unsure
+            else ""
+        )
+        output.note(f"answers by the thresholds of the run, {thresholds.rule}{unsure}")
+    likeliest = chosen.answers.decide(chosen.probs)
+    given = (
+        chosen.predicted if chosen.labels.several else np.where(chosen.answered, chosen.predicted, likeliest)
+    )
+    named = [chosen.labels.cell(one) for one in given]
     data = submission(form, table.ids, named).encode()
     put_file(out, lambda path: write_atomically(path, data), force=force, keep=True)
     value = {"file": str(out), "rows": len(named), "form": form, "memory": with_memory is not None}

@@ -142,6 +142,7 @@ def _classifier(
     force: bool,
 ) -> None:
     """Writes a classifier in a format of the table."""
+    from ..evaluation.thresholds import FILE as THRESHOLDS
     from ..runs.families import CLASSIFIER
 
     exporter = EXPORTERS[wanted]
@@ -150,6 +151,11 @@ def _classifier(
         raise UsageError(f"--tolerance {tolerance}: expected a number above 0")
     config = CLASSIFIER.load(run)
     exporter.refuse(config)
+    if wanted == "transformers" and (run / THRESHOLDS).is_file():
+        output.note(
+            f"the thresholds of {run} are left out: a folder of transformers has no place for them, and "
+            "answers with the likeliest label; --onnx and --numpy hold them"
+        )
     texts, text_column, limit = compared_on
     data = config.data
     if texts is None:

@@ -160,7 +160,7 @@ def predict(
             }
         )  # fmt: skip
     predictor = load_predictor(run, device, windows=windows)
-    decide = _decision(output, predictor, threshold or [], unsure)
+    decide = _decision(output, predictor, threshold or [], unsure, run)
     n_texts, cut, has_labels = 0, Cut(), False
     carried: dict[str, list[str]] = {}
     if file == "-":
@@ -239,7 +239,7 @@ def _refuse_of_files(given: dict[str, object]) -> None:
 
 
 def _decision(
-    output: Output, predictor: "Predictor", asked: Sequence[str], unsure: str | None
+    output: Output, predictor: "Predictor", asked: Sequence[str], unsure: str | None, run: Path
 ) -> "Callable[[NDArray[Any]], NDArray[np.int64]]":
     """Returns how probabilities become answers: as `--threshold` asks, else by the thresholds of the run.
 
@@ -260,11 +260,11 @@ def _decision(
     if own is not None and not asked:
         output.note(f"answers by the thresholds of the run, {own.rule}; --threshold gives others")
         return own.decide
-    least, kind = thresholds(asked, labels), answers_of(labels)
+    least, kind = thresholds(asked, labels, run), answers_of(labels)
     return lambda probs: kind.decide(probs, np.array(least, probs.dtype))
 
 
-def thresholds(asked: Sequence[str], labels: "Labels") -> list[float]:
+def thresholds(asked: Sequence[str], labels: "Labels", run: Path) -> list[float]:
     """Returns the least probability of each label, as `--threshold` gives them.
 
     Raises:
@@ -279,6 +279,11 @@ def thresholds(asked: Sequence[str], labels: "Labels") -> list[float]:
             p = float(number)
         except ValueError:
             p = math.nan
+        if name not in labels.names and _is_rule(value):
+            raise UsageError(
+                f"--threshold {value}: a rule chooses thresholds on labelled rows; type senti thresholds "
+                f"{run} FILE --threshold {value}, then senti predict {run} without --threshold"
+            )
         if not 0 <= p <= 1:
             raise UsageError(f"--threshold {value}: expected a probability, as in 0.8 or {labels[0]}=0.8")
         if equals and name not in labels.names:
@@ -289,6 +294,17 @@ def thresholds(asked: Sequence[str], labels: "Labels") -> list[float]:
             if not equals or label == name:
                 least[place] = p
     return least
+
+
+def _is_rule(written: str) -> bool:
+    """Whether this is a rule of `senti thresholds`, such as `precision=0.9`."""
+    from ..config import ThresholdRule
+
+    try:
+        ThresholdRule.of(written)
+    except ValueError:
+        return False
+    return True
 
 
 def _told(

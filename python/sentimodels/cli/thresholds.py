@@ -1,16 +1,30 @@
 """`senti thresholds`: chooses on a labelled file how a run turns probabilities into answers."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sentitok.cli.output import lines, number
 from sentitok.remote import is_url
 
-from .command import AsJson, Output, Quiet, Traceback, UsageError, add
+from .command import (
+    AsJson,
+    Force,
+    Output,
+    Quiet,
+    Traceback,
+    UsageError,
+    add,
+    announce,
+    put_file,
+    refuse_input,
+)
 from .evaluate import THRESHOLD_SCORES, EvenIfTrained, answers, coverage_grid
 from .tables import NO_READING, Device, Reading, grid, page, read, reads, shown
+
+if TYPE_CHECKING:
+    from ..evaluation.predictions import Predictions
 
 Rule = Annotated[
     str | None,
@@ -33,9 +47,19 @@ def thresholds(
         ),
     ],
     threshold: Rule = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="File to draw into (.png, .svg or .pdf): precision, recall and share of answers from each "
+            "probability on, with the thresholds of the run. [default: none]",
+        ),
+    ] = None,
     even_if_trained: EvenIfTrained = False,
     reading: Reading = NO_READING,
     device: Device = None,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -51,8 +75,13 @@ def thresholds(
     from ..data.split import Units
     from ..evaluation.answers import answers_of
     from ..evaluation.thresholds import FILE, Thresholds, coverage, cross_fitted, picker, scored
+    from ..plots import check
 
     output = Output("senti.thresholds/1", as_json=as_json, quiet=quiet)
+    if plot is not None:
+        check(plot)
+        refuse_input(plot, [file])
+        announce(plot, output, force=force, option="--plot")
     if is_url(run) and threshold is not None:
         raise UsageError(f"--threshold {threshold}: {run} is remote; choose thresholds in a local copy of it")
     try:
@@ -63,14 +92,17 @@ def thresholds(
     table.labelled()
     predictions, _ = answers(output, run, table, even_if_trained=even_if_trained, device=device)
     known = predictions.labelled()
+    drawn = known  # with the thresholds of the run, until others are chosen
     labels, truth = known.labels, known.truth
     value: dict[str, Any] = {"run": str(run), "n": len(known), "rule": None, "written": None}
     value["coverage"] = coverage(labels, known.probs, truth)
     parts = [coverage_grid(value["coverage"])]
     if threshold == "none":
         (run / FILE).unlink(missing_ok=True)
+        drawn = replace(known, about={**known.about, "thresholds": None})
         parts.append(f"{run}: has no thresholds now")
     if rule is None:
+        parts += _draw(value, plot, run, drawn, force=force)
         parts.append(f"\nnext  senti thresholds {run} {file} --threshold precision=0.9")
         output.result(value, page(*parts), "")
         return
@@ -87,6 +119,7 @@ def thresholds(
     chosen.save(run)
     value |= {**chosen.tree(), "before": before, "chosen": here, "crossed": crossed}
     value["written"] = str(run / FILE)
+    drawn = replace(known, about={**known.about, "thresholds": chosen.tree()})
     columns = {"without": before, "chosen": here} | ({} if crossed is None else {"cross-fitted": crossed})
     rows = [
         [name, *(shown(one[key]) for one in columns.values())]
@@ -97,8 +130,25 @@ def thresholds(
     parts.append(lines(chosen.said()))
     if crossed is None:
         parts.append("not cross-fitted: one half of the rows does not reach the target")
+    parts += _draw(value, plot, run, drawn, force=force)
     parts.append(lines([("written", str(run / FILE)), ("next", f"senti predict {run} {file}")]))
     output.result(value, page(*parts), str(run / FILE))
+
+
+def _draw(
+    value: dict[str, Any], path: Path | None, run: Path, known: "Predictions", *, force: bool
+) -> list[str]:
+    """Draws the curve of the thresholds where it is asked for; returns what to say of it."""
+    from ..plots import Asked, drawing, save
+    from ..plots.answers import rows_of
+
+    value["plot"] = None if path is None else str(path)
+    if path is None:
+        return []
+    drawn = {run.name: known}
+    figure = drawing("thresholds")(drawn, Asked(on=rows_of(drawn)))
+    put_file(path, lambda target: save(figure, target), force=force, keep=True)
+    return [f"drawn    {path}"]
 
 
 def register(app: typer.Typer) -> None:
@@ -108,6 +158,6 @@ def register(app: typer.Typer) -> None:
         "thresholds",
         thresholds,
         "senti thresholds runs/first valid.csv",
-        "senti thresholds runs/first valid.csv --threshold precision=0.9",
+        "senti thresholds runs/first valid.csv --threshold precision=0.9 --plot curve.png",
         "senti thresholds runs/first valid.csv --threshold cost=costs.csv",
     )

@@ -26,6 +26,7 @@ from ..data.normalization import fold
 from ..data.table import Labels, Table
 from ..errors import DataError
 from .answers import Answers, Temperature, answers_of
+from .thresholds import Thresholds
 
 __all__ = ["WithProgress", "text_logits"]
 
@@ -60,6 +61,7 @@ class Predictions:
         unread: the share of each text that the model did not read, 0 where it read all, infinite where it is
             not known; `None` if nothing is known.
         about: run, source, sha256, temperature: plain values.
+        given: the answers where thresholds give them, -1 for none; `None` for the usual ones.
     """
 
     labels: Labels
@@ -72,6 +74,7 @@ class Predictions:
     remembered: NDArray[np.bool_] | None = None
     unread: NDArray[np.float32] | None = None
     about: dict[str, Any] = field(default_factory=dict)
+    given: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         n = len(self.texts)
@@ -99,7 +102,26 @@ class Predictions:
     @property
     def predicted(self) -> NDArray[np.int64]:
         """The answers: the likeliest class of each row, of equals the first; or 0 and 1 for each label."""
-        return self.answers.decide(self.probs)
+        return self.answers.decide(self.probs) if self.given is None else self.given
+
+    @property
+    def thresholds(self) -> Thresholds | None:
+        """The thresholds of the run that answered; a view of fewer labels has none."""
+        own = self.about.get("thresholds")
+        if own is None or own["labels"] != list(self.labels.names):
+            return None
+        return Thresholds.of_tree(own, self.labels)
+
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        """Which rows have an answer, (n,): with one label a text thresholds may give none, -1."""
+        given = self.predicted
+        return np.ones(len(self), np.bool_) if given.ndim == 2 else given >= 0
+
+    def by_thresholds(self) -> "Predictions":
+        """Returns the same with the answers that the thresholds of the run give, if it has any."""
+        thresholds = self.thresholds
+        return self if thresholds is None else replace(self, given=thresholds.decide(self.probs))
 
     @property
     def cut(self) -> NDArray[np.bool_] | None:
@@ -127,6 +149,7 @@ class Predictions:
             seen=None if self.seen is None else self.seen[places],
             remembered=None if self.remembered is None else self.remembered[places],
             unread=None if self.unread is None else self.unread[places],
+            given=None if self.given is None else self.given[places],
         )
 
     def labelled(self) -> "Predictions":

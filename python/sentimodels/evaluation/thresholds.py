@@ -32,10 +32,12 @@ from .answers import answers_of
 
 __all__ = [
     "FILE",
+    "Curve",
     "Thresholds",
     "choose",
     "coverage",
     "cross_fitted",
+    "curves",
     "decided",
     "load_thresholds",
     "named",
@@ -84,6 +86,14 @@ class Thresholds:
             answers = (probs.astype(np.float64) @ np.array(self.costs)).argmin(axis=1)
             answers = np.where(answers == len(self.labels), -1, answers)
         return np.where(probs.max(axis=1, initial=0.0) >= self.least[0], answers, -1)
+
+    @property
+    def may_be_unsure(self) -> bool:
+        """Whether a text with one label may get no answer."""
+        if self.labels.several:
+            return False
+        costs_nothing = self.costs is not None and len(self.costs[0]) > len(self.labels)
+        return self.least[0] > 0 or costs_nothing
 
     def tree(self) -> dict[str, Any]:
         """Returns it as plain values that JSON knows."""
@@ -490,3 +500,63 @@ def coverage(labels: Labels, probs: NDArray[Any], truth: NDArray[np.int64]) -> l
             {"threshold": confidence, **{key: found[key] for key in ("answered", "precision", "recall")}}
         )
     return rows
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What each threshold gives on some rows, the lowest threshold first.
+
+    Attributes:
+        least: thresholds, (K,): the probability that an answer needs.
+        answered: the share of the texts that get this answer, (K,).
+        precision: the share of the answers that are right, (K,).
+        recall: with one label a text the share of the texts that have a right answer; of a label of
+            several the share of its rows that get it, (K,).
+        chosen: threshold, answered, precision and recall of the thresholds that were chosen, if any were.
+    """
+
+    least: NDArray[np.float64]
+    answered: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    recall: NDArray[np.float64]
+    chosen: tuple[float, float, float, float] | None = None
+
+
+def curves(
+    labels: Labels, probs: NDArray[Any], truth: NDArray[np.int64], chosen: Thresholds | None = None
+) -> dict[str, Curve]:
+    """Returns what each threshold gives: for each label where a text has several, else for all texts as "".
+
+    Labels that no row has are left out.
+    """
+    if not len(truth):
+        return {}
+    if not labels.several:
+        point = None
+        if chosen is not None:
+            found = scored(chosen, chosen.decide(probs), truth)
+            point = (chosen.least[0], found["answered"], found["precision"], found["recall"])
+        return {"": _curve(probs.max(axis=1), probs.argmax(axis=1) == truth, len(truth), point)}
+    found_of = {}
+    for place, name in enumerate(labels.names):
+        p, there = probs[:, place], truth[:, place]
+        if not there.any():
+            continue
+        point = None
+        if chosen is not None:
+            given = p >= chosen.least[place]
+            hits = int((given & (there == 1)).sum())
+            precision = hits / given.sum() if given.any() else 1.0
+            point = (chosen.least[place], float(given.mean()), float(precision), hits / int(there.sum()))
+        found_of[name] = _curve(p, there, int(there.sum()), point)
+    return found_of
+
+
+def _curve(
+    p: NDArray[Any], hit: NDArray[Any], total: int, chosen: tuple[float, float, float, float] | None
+) -> Curve:
+    cuts = _Cuts.of(p, hit)
+    up = slice(None, None, -1)
+    return Curve(
+        cuts.least[up], (cuts.n / len(p))[up], (cuts.hits / cuts.n)[up], (cuts.hits / total)[up], chosen
+    )

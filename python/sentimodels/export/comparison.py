@@ -41,6 +41,15 @@ def checked_folder(folder: Path, texts: Sequence[str], *, replace: bool) -> Iter
             file.replace(folder / file.name)
 
 
+def thresholds_of(classifier: Classifier) -> dict[str, Any]:
+    """Returns what a folder has to know of the thresholds that the run answers by, if it has any."""
+    own = classifier.thresholds
+    if own is None:
+        return {}
+    tree = own.tree()
+    return {"thresholds": {key: tree[key] for key in ("rule", "least", "costs")}}
+
+
 def compare(
     classifier: Classifier,
     answer: Callable[[list[str]], NDArray[np.float32]],

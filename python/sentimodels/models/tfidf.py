@@ -138,6 +138,7 @@ class Tfidf(nn.Module):
     def _fit_cuts(self, cut_points: CutPoints, features: Any, labels: "NDArray[np.int64]") -> None:
         """Learns one regression and the cut points of ordered labels."""
         from scipy.optimize import minimize
+        from threadpoolctl import threadpool_limits
 
         config, n_features, n_classes = self.config, self.vocab_size, len(cut_points.raw) + 1
         turned = features.T.tocsr()
@@ -150,10 +151,11 @@ class Tfidf(nn.Module):
 
         begin = np.concatenate([np.zeros(n_features), start(n_classes)])
         options = {"maxiter": config.max_iter, "ftol": _GAIN}
-        found = minimize(loss, begin, jac=True, method="L-BFGS-B", options=options).x
+        with threadpool_limits(1):  # as in `nb`: threads wait for each other next to other programs
+            found = minimize(loss, begin, jac=True, method="L-BFGS-B", options=options).x
         self.weight.data[:, 0] = torch.from_numpy(found[:n_features]).to(self.weight)
         cut_points.raw.data.copy_(torch.from_numpy(found[n_features:]))
 
 
 # The solver of ordered labels stops once the relative gain of a step is smaller.
-_GAIN = 1e-8
+_GAIN = 1e-6

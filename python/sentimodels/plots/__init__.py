@@ -15,7 +15,7 @@ from ..errors import ConfigError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["AS_USUAL", "KINDS", "Asked", "Kind", "drawing", "said", "save"]
+__all__ = ["AS_USUAL", "KINDS", "Asked", "Kind", "check", "drawing", "said", "save"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,11 @@ KINDS: dict[str, Kind] = {
         "how often answers of each confidence are right, and how many there are (needs --data or .npz files)",
         "predictions", "answers:calibration",
     ),
+    "thresholds": Kind(
+        "precision, recall and share of answers from each probability on, with the thresholds of the run "
+        "(needs --data or .npz files)",
+        "predictions", "thresholds:threshold_curves",
+    ),
     "labels": Kind("shares of the labels of data files", "labels", "texts:label_histogram"),
     "lengths": Kind("lengths of the texts of data files, in words", "lengths", "texts:length_histogram"),
 }  # fmt: skip
@@ -87,6 +92,20 @@ def drawing(kind: str) -> "Callable[[Mapping[str, Any], Asked], Figure]":
     return draw
 
 
+def check(path: Path) -> None:
+    """Refuses a file that a figure cannot be written to.
+
+    Raises:
+        ConfigError: if its suffix is none of PNG, SVG and PDF.
+    """
+    from sentitok.figures import canvas
+
+    try:
+        canvas.check(path)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
 def save(figure: "Figure", path: Path) -> None:
     """Writes a figure as PNG, SVG or PDF, whichever the suffix says.
 
@@ -95,10 +114,7 @@ def save(figure: "Figure", path: Path) -> None:
     """
     from sentitok.figures import canvas
 
-    try:
-        canvas.check(path)
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
+    check(path)
     canvas.save(figure, path)
 
 

@@ -19,13 +19,16 @@ from ..config import (
     Written,
     reward_weights,
 )
+from ..data.label_sets import labels_kind
 from ..data.record import BASE as BASE_ROLES
 from ..data.record import TrainingRecord
+from ..data.table import Labels
 from ..errors import CheckpointError
 from ..evaluation.answers import read_temperature
 from ..evaluation.slices import wilson
+from ..evaluation.thresholds import load_thresholds
 from ..models.language import language_model_shape
-from .directory import WEIGHTS, listed, manifest_hash, read_json
+from .directory import WEIGHTS, listed, load_labels, manifest_hash, read_json
 from .ensemble import FILE, members_of, predictor_hash, read_ensemble, verify_ensemble
 from .families import (
     ALIGNMENT,
@@ -124,6 +127,7 @@ def _of_classifier(folder: Path, config: RunConfig, about: Mapping[str, Any]) ->
         "taught": _taught(config, about),
         "imported": about.get("imported"),
         "baselines": about.get("baselines", {}),
+        "thresholds": _thresholds(folder, load_labels(folder), about),
         "calibration": {
             "temperature": about.get("temperature", 1.0),
             "ece_before": first.get("valid", {}).get("ece_before"),
@@ -131,6 +135,26 @@ def _of_classifier(folder: Path, config: RunConfig, about: Mapping[str, Any]) ->
         },
     }  # fmt: skip
     return own, resolve({"arch": config.arch, **read}), _ELSEWHERE
+
+
+def _thresholds(folder: Path, labels: Labels, about: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns the thresholds that a folder answers by, and what they give where that is recorded."""
+    own = load_thresholds(folder, labels)
+    if own is None:
+        return None
+    recorded = about.get("thresholds") or {}
+    same = recorded if recorded.get("rule") == own.rule and recorded.get("least") == list(own.least) else {}
+    part = next((part for part in _PARTS if part in same), None)
+    chosen_on = own.chosen_on or {}
+    source = chosen_on.get("source")
+    return {
+        "rule": own.rule,
+        "may_be_unsure": own.may_be_unsure,
+        "file": None if source is None else PurePath(str(source)).name,
+        "rows": chosen_on.get("rows"),
+        "part": part,
+        "scores": same.get(part),
+    }
 
 
 def _of_language_model(folder: Path, config: LanguageConfig, about: Mapping[str, Any]) -> _Facts:
@@ -440,11 +464,13 @@ def _of_ensemble(folder: Path) -> dict[str, Any]:
     if not members:
         raise CheckpointError(f"{folder}: an ensemble of no runs; make it again: senti ensemble")
     chosen_on = value.get("dev_sha256")
+    names = list(value.get("labels", members[0]["labels"]))
     return {
-        "labels": list(value.get("labels", members[0]["labels"])),
+        "labels": names,
         **({"several": True} if "separator" in value else {}),
         **({"ordered": True} if value.get("ordered") else {}),
         "parameters": sum(one["parameters"] for one in members),
+        "thresholds": _thresholds(folder, labels_kind({**value, "labels": names}), {}),
         "temperature": read_temperature(value["temperature"]),
         "members": members,
         "chosen_on": {

@@ -87,6 +87,16 @@ def evaluate(
     return predictions, replace(predictions, probs=probs, remembered=known)
 
 
+def threshold_scores(known: Predictions) -> dict[str, Any] | None:
+    """Returns rule and scores of the answers that the thresholds of a run give; `None` without thresholds."""
+    thresholds = known.thresholds
+    if thresholds is None:
+        return None
+    return {
+        "rule": thresholds.rule, **scored(thresholds, thresholds.decide(known.probs), known.truth)
+    }  # fmt: skip
+
+
 def report(
     predictions: Predictions,
     with_memory: Predictions | None = None,
@@ -124,11 +134,8 @@ def report(
         result["confusion"] = {"labels": list(known.labels), "rows": confusion(known).tolist()}
     result["calibration"] = _calibration(known)
     result["coverage"] = coverage(known.labels, known.probs, known.truth)
-    # A view of fewer labels has no thresholds.
-    if (own := known.about.get("thresholds")) and own["labels"] == list(known.labels.names):
-        thresholds = Thresholds.of_tree(own, known.labels)
-        found = scored(thresholds, thresholds.decide(known.probs), known.truth)
-        result["thresholds"] = {"rule": thresholds.rule, **found}
+    if (of_thresholds := threshold_scores(known)) is not None:
+        result["thresholds"] = of_thresholds
     result["lengths"] = by_length(known)
     if known.seen is not None:
         result["unseen"] = _unseen(known)

@@ -6,7 +6,7 @@ An ensemble records no scores, so only the scores of its runs are shown.
 from collections.abc import Mapping
 from typing import Any
 
-from sentitok.cli.output import number
+from sentitok.cli.output import counted, number
 
 from ...evaluation.answers import said_temperature
 from ..summary import JUDGED, beside_teacher, verdict
@@ -47,7 +47,7 @@ def parts(facts: dict[str, Any]) -> Parts:
             ]
             if files_read
             else ["It was not trained by `senti`, so its training data is not recorded."],
-            "Scores": [_score_table(facts), *_verdict(facts)],
+            "Scores": [_score_table(facts), *_verdict(facts), *_thresholds(facts)],
         },
         limits=_limits(facts),
     )
@@ -62,7 +62,11 @@ def _heads(facts: dict[str, Any]) -> Mapping[str, str]:
 
 def _every_text(facts: dict[str, Any]) -> str:
     """Says what a text always gets."""
-    n = len(facts["labels"])
+    n, own = len(facts["labels"]), facts.get("thresholds")
+    if facts.get("several") and own is not None:
+        return f"Each of the {n} labels is decided alone, by its own threshold: a text may get none."
+    if own is not None and own["may_be_unsure"]:
+        return f"A text gets one of the {n} labels, or no answer where the thresholds leave it out."
     if facts.get("several"):
         return f"Each of the {n} labels is decided alone, from a probability of 0.5 on: a text may get none."
     return f"Every text gets one of the {n} labels, also where none fits."
@@ -84,6 +88,22 @@ def _made(facts: dict[str, Any]) -> str:
     return (
         f"trained by `senti distill` on the answers of `{taught['teacher']}` (SHA-256 `{taught['sha256']}`)"
     )
+
+
+def _thresholds(facts: dict[str, Any]) -> list[str]:
+    """Says by what rule texts are answered, and what that gives."""
+    own = facts.get("thresholds")
+    if own is None:
+        return []
+    rows = "" if own["rows"] is None else f" on {counted(own['rows'], 'row')}"
+    file = "" if own["file"] is None else f" of `{own['file']}`"
+    said = f"Answers follow the thresholds `{own['rule']}`, chosen{rows}{file}"
+    if (scores := own["scores"]) is not None:
+        said += (
+            f". On {PARTS[own['part']]} rows {100 * scores['answered']:.1f} % of texts are answered, with a "
+            f"precision of {scores['precision']:.4f} and a recall of {scores['recall']:.4f}"
+        )
+    return [f"{said}. The scores above are those of the usual answers, without thresholds."]
 
 
 def _result(facts: dict[str, Any]) -> dict[str, Any] | None:
@@ -222,7 +242,7 @@ def ensemble_parts(facts: dict[str, Any]) -> Parts:
             "Data": [
                 table(["run", "role", "file", "rows", "SHA-256"], sources), _chosen_on(facts["chosen_on"])
             ],
-            "Scores": [_scores_of_runs(members)],
+            "Scores": [_scores_of_runs(members), *_thresholds(facts)],
         },
         limits=_limits_of_ensemble(facts),
         ending=[

@@ -48,12 +48,20 @@ class Classifier:
         tensors = read_safetensors(folder / "model.safetensors")
         self._scorer = globals()[about["scorer"]](folder, about, tensors)
 
-    def predict(self, texts: Iterable[str]) -> list[Any]:
-        """Returns the likeliest label of each text; of several labels a text, the list from 0.5 on."""
-        probs = self.predict_proba(texts)
+    def predict(self, texts: Iterable[str], unsure: Any = None) -> list[Any]:
+        """Returns the likeliest label of each text; of several labels a text, the list from 0.5 on.
+
+        Where the run has thresholds they decide; a text that they leave without an answer gets `unsure`.
+        """
+        probs, own = self.predict_proba(texts), self.about.get("thresholds")
         if self.about.get("several"):
-            return [[self.labels[place] for place in np.flatnonzero(row >= 0.5)] for row in probs]
-        return [self.labels[place] for place in probs.argmax(1)]
+            least = np.array(own["least"]) if own else 0.5
+            return [[self.labels[place] for place in np.flatnonzero(row)] for row in probs >= least]
+        answers = probs.argmax(1)
+        if own and own["costs"]:  # a last column is what no answer costs
+            answers = (probs.astype(np.float64) @ np.array(own["costs"])).argmin(1)
+        sure = (probs.max(1, initial=0) >= (own["least"][0] if own else 0)) & (answers < len(self.labels))
+        return [self.labels[place] if ok else unsure for place, ok in zip(answers, sure, strict=True)]
 
     def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float32]:
         """Returns the probabilities (texts, labels)."""
@@ -357,4 +365,4 @@ class Convolutions:
 
 if __name__ == "__main__":
     for label in Classifier().predict([line.rstrip("\r\n") for line in sys.stdin]):
-        sys.stdout.write(f"{label}\n")
+        sys.stdout.write("\n" if label is None else f"{label}\n")

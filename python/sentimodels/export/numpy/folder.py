@@ -35,7 +35,7 @@ from ...nn.class_head import SequenceClassifier
 from ...nn.embedding import NgramEmbedding
 from ...runs.directory import manifest_hash, to_json, versions
 from ...text.words import WORD
-from ..comparison import checked_folder, compare
+from ..comparison import checked_folder, compare, thresholds_of
 
 __all__ = ["FORMAT", "TOLERANCE", "answers_of", "export_numpy", "refuse"]
 
@@ -111,6 +111,7 @@ def _about(classifier: Classifier, run: Path) -> dict[str, Any]:
         "labels": list(classifier.labels.names),
         **({"several": True} if classifier.labels.several else {}),
         "temperature": classifier.temperature,
+        **thresholds_of(classifier),
         "vocabulary": encoder.file_name,
         "scorer": _SCORERS[encoder.file_name],
         "normalize": encoder.normalized,

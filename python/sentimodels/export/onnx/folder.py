@@ -31,7 +31,7 @@ from ...data.table import as_sets
 from ...errors import ConfigError
 from ...evaluation import answers as evaluation_answers
 from ...runs.directory import manifest_hash, to_json, versions
-from ..comparison import checked_folder, compare
+from ..comparison import checked_folder, compare, thresholds_of
 from .graph import portable, refuse
 from .reader import ABOUT, FORMAT, OnnxReader
 
@@ -107,6 +107,7 @@ def _about(classifier: Classifier, run: Path) -> dict[str, Any]:
         **({"several": True} if classifier.labels.several else {}),
         **({"ordered": True} if classifier.labels.ordered else {}),
         "temperature": classifier.temperature,
+        **thresholds_of(classifier),
         "vocabulary": encoder.file_name,
         "normalize": encoder.normalized,
         "lowercase": encoder.lowercase,

@@ -118,7 +118,7 @@ class OnnxReader:
     def probabilities(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Returns the calibrated probabilities (n, n_classes) of logits.
 
-        Of texts with several labels (`several` in `export.json`), those from 0.5 on are answered.
+        `answers` turns them into labels.
         """
         cooled = logits.astype(np.float64) / np.asarray(self.about["temperature"])
         if self.about.get("several"):  # each label alone; a clip keeps exp within its range
@@ -127,6 +127,21 @@ class OnnxReader:
         shares = np.exp(cooled - cooled.max(1, keepdims=True))
         result: NDArray[np.float32] = (shares / shares.sum(1, keepdims=True)).astype(np.float32)
         return result
+
+    def answers(self, probs: NDArray[np.float32], unsure: Any = None) -> list[Any]:
+        """Returns the label of each row of probabilities; of several labels a text, the list of its labels.
+
+        The thresholds of the run decide, if it has any; without an answer a text gets `unsure`.
+        """
+        labels, own = self.labels, self.about.get("thresholds")
+        if self.about.get("several"):
+            least = np.array(own["least"]) if own else 0.5
+            return [[labels[place] for place in np.flatnonzero(row)] for row in probs >= least]
+        places = probs.argmax(1)
+        if own and own["costs"]:  # a last column is what no answer costs
+            places = (probs.astype(np.float64) @ np.array(own["costs"])).argmin(1)
+        sure = (probs.max(1, initial=0) >= (own["least"][0] if own else 0)) & (places < len(labels))
+        return [labels[place] if ok else unsure for place, ok in zip(places, sure, strict=True)]
 
 
 def _counted(rows: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
