@@ -7,12 +7,14 @@ import re
 import shlex
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from typer.main import get_group
 
+from browser import HOSTILE, browser, check_look
 from labelled_reviews import rows
 from senti_in_process import senti
 from sentimodels.cli.app import build
@@ -24,7 +26,7 @@ from sentimodels.data.table import Labels
 from sentimodels.evaluation.predictions import Predictions
 from sentimodels.evaluation.suspects import ranked, suspects
 from sentimodels.predictor import load_predictor
-from sentimodels.runs import out_of_fold
+from sentimodels.runs import drop_suspects, out_of_fold
 
 N, FLIPPED = 240, 12
 OTHER = {"pos": "neg", "neg": "pos"}
@@ -133,6 +135,102 @@ def test_suspects_are_written(suffix: str, folder: Path, tmp_path: Path) -> None
     rows_there = [every[int(row) - 1] for row in table.kept["row"]]
     assert rows_there == list(zip(table.texts, table.labelled(), strict=True))
     assert [OTHER[label] for label in table.labelled()] == table.kept["likelier"]
+
+
+def page_data(html: str) -> dict[str, Any]:
+    """Returns what the script of a page reads."""
+    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)
+    assert match is not None
+    value: dict[str, Any] = json.loads(match[1])
+    return value
+
+
+def test_the_page_holds_all_suspects_and_asks_for_nothing(folder: Path, tmp_path: Path) -> None:
+    html = tmp_path / "suspects.html"
+    found = found_in(folder, "--page", str(html), "--top", "1000")
+    assert found["page"] == str(html)
+    page = html.read_text()
+    assert page_data(page)["suspects"] == found["suspects"]
+    assert page_data(page)["disagreements"] == found["disagreements"]
+    assert "default-src 'none'" in page
+    assert re.findall(r"(?:src|href)=\"(?!data:,)[^\"]*\"", page) == []
+    assert not re.search(r"https?:|url\(|@import|fetch\(|XMLHttpRequest", page)
+    again = senti("data", "suspects", "reviews.csv", "--run", "runs/folds", "--page", html, "-q", cwd=folder)
+    assert again.code == 0  # the same page
+    done = senti(
+        "data", "suspects", "reviews.csv", "--run", "runs/folds", "--page", "reviews.csv", cwd=folder
+    )
+    assert done.code == 2
+    assert ".html" in done.err
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows among which are wrong labels of texts that would run a script, and such labels."""
+    path = tmp_path_factory.mktemp("hostile")
+    found = [(text, f"<b>{label}</b>") for text, label in planted()[0]]
+    clean = {label: [text for text, one in rows(400) if one == label] for label in OTHER}
+    for number, text in enumerate(HOSTILE):
+        for label, texts in clean.items():
+            found.append(
+                (f"{' '.join(texts[-4 * number - 4 :][:4])} {text} \u2028", f"<b>{OTHER[label]}</b>")
+            )
+    found += [("the very same words of a text", f"<b>{label}</b>") for label in OTHER]
+    write(path / "reviews.csv", found)
+    done = senti("train", "reviews.csv", "--arch", "nb", "--folds", "3", "-o", "folds", "-q", cwd=path)
+    assert done.code == 0, done.err
+    done = senti("data", "suspects", "reviews.csv", "--run", "folds", "--page", "p.html", "--json", cwd=path)
+    assert done.code == 0, done.err
+    return path
+
+
+def test_texts_stay_texts_in_the_page(hostile: Path) -> None:
+    html = (hostile / "p.html").read_text()
+    texts = [one["text"] for one in page_data(html)["suspects"]]
+    assert any(HOSTILE[0] in text for text in texts)
+    assert html.count("<script") == 2
+    assert "<img" not in html
+    assert "<b>" not in html
+
+
+def test_the_page_is_worked_by_keyboard(hostile: Path, tmp_path: Path) -> None:
+    data = page_data((hostile / "p.html").read_text())
+    url = (hostile / "p.html").as_uri()
+    with browser() as one:
+        page = one.new_context(accept_downloads=True).new_page()
+        complaints: list[str] = []
+        asked: list[str] = []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(url)
+        rows_shown = page.locator("#suspects li")
+        assert rows_shown.count() == len(data["suspects"])
+        assert page.locator("#apart li").count() == len(data["disagreements"]) >= 1
+        assert page.locator("li :is(script, img, svg, iframe, b)").count() == 0
+        assert "taken" not in page.title()
+        assert page.locator("#suspects .text").all_text_contents() == [
+            suspect["text"] for suspect in data["suspects"]
+        ]
+        check_look(SimpleNamespace(page=page))  # type: ignore[arg-type]  # 2026-11-30: its page is all
+        for press in ("j", "w", "r", "w", "k", "k", "u"):
+            page.keyboard.press(press)
+        marks = [row.get_attribute("data-verdict") for row in rows_shown.all()[:4]]
+        assert marks == ["wrong", None, "wrong", None]
+        page.reload()
+        assert "2 wrong, 0 right" in page.locator("#count").inner_text()
+        with page.expect_download() as waited:
+            page.keyboard.press("s")
+        waited.value.save_as(tmp_path / "wrong.csv")
+        page.locator("#open").check()
+        assert page.locator("#suspects li:visible").count() == len(data["suspects"]) - 2
+        page.locator("#pair").select_option(index=1)
+        assert page.locator("#suspects li:visible").count() < len(data["suspects"]) - 2
+        assert complaints == []
+        assert all(one.startswith(("file:", "data:", "blob:")) for one in asked)
+    kept = drop_suspects.read_suspects(str(tmp_path / "wrong.csv"))
+    assert kept == {
+        suspect["row"] - 1: suspect["text"] for suspect in (data["suspects"][0], data["suspects"][2])
+    }
 
 
 def test_examples_of_the_help(folder: Path) -> None:

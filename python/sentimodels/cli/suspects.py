@@ -1,5 +1,6 @@
 """`senti data suspects`: rows whose label is probably wrong, by the answers of a cross-validation."""
 
+import json
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -41,6 +42,15 @@ def suspects(
             "none]",
         ),
     ] = None,
+    page_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--page",
+            metavar="FILE",
+            help="File to write a page of all suspects to (.html). Look through them by keyboard, mark "
+            "wrong labels, and save those rows for --drop-suspects; no network is needed. [default: none]",
+        ),
+    ] = None,
     reading: Reading = NO_READING,
     force: Force = False,
     as_json: AsJson = False,
@@ -53,6 +63,8 @@ def suspects(
     reaches the mean probability that rows of that label have; the clearest come first. Then come texts
     that are equal, or nearly, and have different labels.
     """
+    from sentitok.atomic import write as write_atomically
+
     from ..data.leaks import disagreements
     from ..evaluation.suspects import suspects as find
     from ..runs import out_of_fold
@@ -60,8 +72,11 @@ def suspects(
     output = Output("senti.data.suspects/1", as_json=as_json, quiet=quiet)
     if out is not None and out.suffix not in (".csv", ".tsv", ".jsonl"):
         raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
-    refuse_input(out, [file])
-    check_file(out, force=force)
+    if page_file is not None and page_file.suffix not in (".html", ".htm"):
+        raise UsageError(f"--page {page_file}: writes .html")
+    for path, option in ((out, "--out"), (page_file, "--page")):
+        refuse_input(path, [file])
+        check_file(path, force=force, option=option)
     table = read(output, file, run=out_of_fold.first_run(run), with_lines=True, **reading)
     table.labelled()
     answered, predictions = out_of_fold.load(run, table)
@@ -88,6 +103,21 @@ def suspects(
     if out is not None:
         text += f"\n\nwritten  {out}: {counted(len(found), 'suspect')}"
         put_file(out, lambda path: write_rows(path, found, _COLUMNS), force=force)
+    every = [
+        {
+            **asdict(one),
+            "row": place_in_file(table, one.row)["row"],
+            "other_row": place_in_file(table, one.other_row)["row"],
+        }
+        for one in apart
+    ]
+    if page_file is not None:
+        about = {
+            "file": file.name, "sha256": table.sha256, "run": run.name, "n": len(answered),
+            "suspects": found, "disagreements": every,
+        }  # fmt: skip
+        text += f"{'' if out else chr(10)}\nwritten  {page_file}: a page; open it in a browser"
+        put_file(page_file, lambda path: write_atomically(path, _html(about)), force=force)
     value = {
         "file": str(file), "run": str(run), "n": len(answered), "n_suspects": len(found),
         "suspects": found[:top],
@@ -95,13 +125,17 @@ def suspects(
             {"label": label, "likelier": likelier, "n": n} for (label, likelier), n in pairs.most_common()
         ],
         "n_disagreements": len(apart),
-        "disagreements": [
-            {**asdict(one), "row": place_in_file(table, one.row)["row"],
-             "other_row": place_in_file(table, one.other_row)["row"]}
-            for one in apart[:top]
-        ],
+        "disagreements": every[:top],
+        "page": None if page_file is None else str(page_file),
     }  # fmt: skip
     output.result(value, text, str(len(found)))
+
+
+def _html(about: dict[str, Any]) -> bytes:
+    """Returns the page: its script reads JSON that cannot end its element, and shows texts as text."""
+    data = json.dumps(about).replace("<", "\\u003c")
+    template = (Path(__file__).parent / "suspects.html").read_text("utf-8")
+    return template.replace("__DATA__", data).encode()
 
 
 def _grid(title: str, found: list[dict[str, Any]]) -> Any:
