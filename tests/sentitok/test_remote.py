@@ -258,6 +258,19 @@ def test_a_web_server_with_and_without_ranges(web: Web, small_blocks: None, rang
     assert len(set(asked)) > 5 if ranges else len(set(asked)) <= 3
 
 
+def test_each_block_is_asked_for_once(web: Web, small_blocks: None) -> None:
+    """The last block too, which is shorter than the others."""
+    data = web.files["/b.txt"] = TEXT * (5 * (4 << 20) // len(TEXT))
+    asked: dict[str, list[str | None]] = {}
+    for reader, path in ((remote.read_bytes, "/a.txt"), (sentitok.count, "/b.txt")):
+        reader(f"{web.address}{path}")
+        asked[path] = [range_ for _, range_ in web.requests if range_ != "bytes=0-0"]
+        web.requests.clear()
+    starts = {path: [(range_ or "=").split("=")[1].split("-")[0] for range_ in asked[path]] for path in asked}
+    assert sorted(map(int, starts["/b.txt"])) == list(range(0, len(data), 8 << 20))
+    assert len(starts["/a.txt"]) == len(set(starts["/a.txt"])) > 5
+
+
 @pytest.mark.parametrize("scheme", ["memory", "http", "s3"])
 def test_every_shard_of_a_remote_file_is_that_of_the_local_one(
     request: pytest.FixtureRequest, tmp_path: Path, scheme: str

@@ -330,8 +330,11 @@ class Input:
         Raises:
             OSError: if the file changed, or cannot be read.
         """
-        if self.size is not None and offset >= self.size:
-            return b""
+        if self.size is not None:
+            # A block that was fetched ahead ends with the file.
+            length = min(length, self.size - offset)
+            if length <= 0:
+                return b""
         asked, future = self._ahead.get(offset, (0, None))
         if future is None or asked < length:
             self._leave()

@@ -88,7 +88,7 @@ pub fn read_header(path: &Path) -> Result<Header> {
 }
 
 /// Adds count files into a new one, in constant memory; drops pieces whose sum is below
-/// `min_count`.
+/// `min_count`. Up to 32 inputs may be pipes.
 ///
 /// # Errors
 /// [`Error::PipelineMismatch`], [`Error::CountOverflow`], and errors of reading and writing count
@@ -99,8 +99,7 @@ pub fn merge_files<P: AsRef<Path>>(
     min_count: u64,
     progress: &mut Progress,
 ) -> Result<Header> {
-    let mut header = sum_of_headers(inputs)?;
-    let runs = inputs.iter().map(|input| SortedRun::Path(input.as_ref().to_path_buf())).collect();
+    let (mut header, runs) = open_all(inputs)?;
     let dir = atomic::directory(output);
     if min_count <= 1 {
         let mut writer = CountsWriter::create(output, &header)?;
@@ -125,21 +124,34 @@ pub fn merge_files<P: AsRef<Path>>(
     Ok(header)
 }
 
-/// Reads all headers before any work, so that a mismatch is found early.
-fn sum_of_headers<P: AsRef<Path>>(inputs: &[P]) -> Result<Header> {
-    let Some(first) = inputs.first() else {
-        return Err(Error::Option {
+/// Opens count files, and adds their headers before any other work, so that a mismatch is found early.
+///
+/// Files that one merge takes stay open, so each is read once and may be a pipe. More files are opened again
+/// when their merge begins, to keep few descriptors.
+fn open_all<P: AsRef<Path>>(inputs: &[P]) -> Result<(Header, Vec<SortedRun<'static>>)> {
+    let mut total: Option<Header> = None;
+    let mut runs = Vec::with_capacity(inputs.len());
+    let name = |path: &P| path.as_ref().display().to_string();
+    for input in inputs {
+        let reader = CountsReader::open(input.as_ref())?;
+        total = Some(match total {
+            None => reader.header.clone(),
+            Some(total) => total.add(&reader.header, &name(&inputs[0]), &name(input))?,
+        });
+        runs.push(if inputs.len() <= run::FAN_IN {
+            SortedRun::File(Box::new(reader))
+        } else {
+            SortedRun::Path(input.as_ref().to_path_buf())
+        });
+    }
+    match total {
+        Some(header) => Ok((header, runs)),
+        None => Err(Error::Option {
             option: "inputs",
             value: "none".to_owned(),
             reason: "name at least one count file".to_owned(),
-        });
-    };
-    let mut header = read_header(first.as_ref())?;
-    let name = |path: &P| path.as_ref().display().to_string();
-    for input in &inputs[1..] {
-        header = header.add(&read_header(input.as_ref())?, &name(first), &name(input))?;
+        }),
     }
-    Ok(header)
 }
 
 /// Reads a count file piece by piece.
@@ -384,9 +396,8 @@ impl WordCounts {
     /// As [`merge_files`].
     #[cfg(feature = "train")]
     pub(crate) fn load_sum(inputs: &[PathBuf], temp_dir: &Path, progress: &mut Progress) -> Result<Self> {
-        let header = sum_of_headers(inputs)?;
+        let (header, runs) = open_all(inputs)?;
         let mut words = Self::of_header(header);
-        let runs = inputs.iter().cloned().map(SortedRun::Path).collect();
         run::merge(runs, temp_dir, progress, |piece, count| words.push(piece, count))?;
         Ok(words)
     }
