@@ -2,6 +2,7 @@
 
     python benches/counts_scale.py curve 1e5 1e6 1e7       time and memory of training, by distinct pieces
     python benches/counts_scale.py merge 1e8 100           merge of 1e8 distinct pieces from 100 files
+    python benches/counts_scale.py stream 1e9 32           merge of 1e9 from 32 pipes, made meanwhile
     python benches/counts_scale.py min-count corpus.txt    bytes per token without rare pieces
     python benches/counts_scale.py estimate corpus.txt...  --dry-run against the peak of the run
 
@@ -11,9 +12,11 @@ process of its own, whose peak memory is measured. Prints tables in Markdown.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -114,10 +117,9 @@ def curve(sizes: list[int], commands: list[str], folder: Path) -> None:
 BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
 
 
-def stream_lines(n: int, part: int, n_parts: int) -> Iterator[bytes]:
-    """Yields sorted lines of n pieces of 12 bytes; no part shares any with another."""
+def stream_lines(n: int, part: int, n_parts: int, block: int = 1 << 20) -> Iterator[bytes]:
+    """Yields sorted lines of n pieces of 12 bytes, a block at a time; no part shares any with another."""
     rng = np.random.default_rng(part)
-    block = 1 << 20
     for start in range(0, n, block):
         size = min(block, n - start)
         # Ascending: a random number within equal steps, whose remainder is that of the part.
@@ -144,25 +146,40 @@ import sentitok
 started = time.perf_counter()
 totals = sentitok.merge_counts(sys.argv[2:], sys.argv[1])
 seconds = time.perf_counter() - started
+cpu = time.process_time()
 peak = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) << 10
-print(seconds, peak, totals["pieces"])
+print(seconds, cpu, peak, totals["pieces"])
 """
 
 
-def merge(n: int, n_parts: int, folder: Path) -> None:
-    """Merges files of distinct pieces."""
-    parts = []
-    for part in range(n_parts):
-        parts.append(folder / f"{part}.counts")
-        with parts[-1].open("wb") as file:
-            file.write(head(n // n_parts, "gpt2", None))
-            file.writelines(stream_lines(n // n_parts, part, n_parts))
+def write_part(path: Path, n: int, part: int, n_parts: int, block: int) -> None:
+    """Writes a counts file, or its lines into a pipe."""
+    with path.open("wb") as file:
+        file.write(head(n // n_parts, "gpt2", None))
+        file.writelines(stream_lines(n // n_parts, part, n_parts, block))
+
+
+def merge(n: int, n_parts: int, folder: Path, *, streams: bool) -> None:
+    """Merges files, or pipes, of distinct pieces."""
+    parts = [folder / f"{part}.counts" for part in range(n_parts)]
     out = folder / "all.counts"
     call = [sys.executable, "-c", MERGE, str(out), *map(str, parts)]
-    seconds, peak, total = map(float, subprocess.run(call, check=True, capture_output=True).stdout.split())
-    size = sum(path.stat().st_size for path in parts)
-    head_row("distinct pieces", "files", "size", "seconds", "pieces/s", "MB/s", "peak memory")
-    row(f"{total:,.0f}", n_parts, in_mb(size), f"{seconds:.1f}", f"{total / seconds:,.0f}",
+    jobs = [(path, n, part, n_parts, 1 << 14 if streams else 1 << 20) for part, path in enumerate(parts)]
+    if streams:
+        for path in parts:
+            os.mkfifo(path)
+        # A thread for each, as the merge takes the next line of any.
+        for job in jobs:
+            threading.Thread(target=write_part, args=job, daemon=True).start()
+    else:
+        for job in jobs:
+            write_part(*job)
+    done = subprocess.run(call, check=True, capture_output=True)
+    seconds, cpu, peak, total = map(float, done.stdout.split())
+    size = out.stat().st_size
+    kind = "streams" if streams else "files"
+    head_row("distinct pieces", kind, "size", "seconds", "CPU", "pieces/s", "MB/s", "peak memory")
+    row(f"{total:,.0f}", n_parts, in_mb(size), f"{seconds:.1f}", f"{cpu:.1f}", f"{total / seconds:,.0f}",
         f"{size / seconds / 1e6:.0f}", in_mb(peak))  # fmt: skip
 
 
@@ -214,7 +231,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["curve", "merge", "min-count", "estimate", "counts"])
+    parser.add_argument("what", choices=["curve", "merge", "stream", "min-count", "estimate", "counts"])
     parser.add_argument("values", nargs="+")
     parser.add_argument("--vocab", type=int, default=32_000)
     parser.add_argument(
@@ -224,14 +241,18 @@ def main() -> None:
         "--folder", help="Where to write; needs the space of the counts. [default: temporary]"
     )
     options = parser.parse_args()
-    numbers = [int(float(value)) for value in options.values] if options.what in ("curve", "merge") else []
+    numbers = (
+        [int(float(value)) for value in options.values]
+        if options.what in ("curve", "merge", "stream")
+        else []
+    )
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder, started = Path(name), time.perf_counter()
         match options.what:
             case "curve":
                 curve(numbers, options.trainer or [*TRAINERS], folder)
-            case "merge":
-                merge(numbers[0], numbers[1], folder)
+            case "merge" | "stream":
+                merge(numbers[0], numbers[1], folder, streams=options.what == "stream")
             case "min-count":
                 min_count(options.values, options.vocab)
             case "estimate":

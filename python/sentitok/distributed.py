@@ -1,10 +1,10 @@
 """Counting, encoding and measuring files by the workers of a `concurrent.futures.Executor`.
 
 The files are cut into parts by their sizes, so parts and results do not depend on the number of workers. A
-task of `shard_tasks` reads one part and writes one file next to the result; this driver only submits tasks,
-and adds up files. A file's name carries what it was made of: path, size and time of modification of each
-input, the range, the settings and the version. So a driver that was stopped or killed continues, when it is
-started again, from the files that are there.
+task of `shard_tasks` reads one part and writes one file next to the result, in a folder that all machines see
+or in a store; this driver only submits tasks, and adds up files. A file's name carries what it was made of:
+path, size and time of modification of each input, the range, the settings and the version. So a driver that
+was stopped or killed continues, when it is started again, from the files that are there.
 
 Processes, Dask (`client.get_executor()`), MPI (`mpi4py.futures`) and Slurm (`submitit`) are executors as they
 are; `sentitok.adapters` opens some, and has one for Ray.
@@ -15,11 +15,10 @@ import json
 import os
 import shutil
 import tempfile
-import time
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
@@ -29,11 +28,13 @@ import numpy as np
 
 from . import _sentitok, atomic, remote, shard_tasks
 from ._sentitok import FormatError, SentitokError, Tokenizer, WordCounts, __version__
-from .adapters import workers_of
+from .adapters import finished, is_visible, workers_of
 from .corpus_shards import CorpusShard, plan_shards
 from .file_versions import file_version
 from .messages import shown
+from .remote_shards import RemotePath
 from .shard_tasks import Sums
+from .shards import Place, manifest_json
 
 __all__ = ["ShardError", "count", "encode_files", "measure"]
 
@@ -47,8 +48,10 @@ _FAN_IN = 32
 _ATTEMPTS = 4
 # Tasks given to an executor of unknown size at a time: a queue of jobs should know of many.
 _IN_FLIGHT = 64
-# Seconds after which a written file must be there for the driver; network file systems cache names.
-_VISIBLE_S = 10.0
+# Requests to a store that are under way at a time.
+_REQUESTS = 8
+# Seconds after which progress is reported though no task has ended.
+_LOOK_S = 1.0
 
 
 class ShardError(SentitokError, RuntimeError):
@@ -62,7 +65,7 @@ class _Task:
     name: str
     function: Callable[..., None]
     arguments: tuple[Any, ...]
-    whole: Path
+    whole: Place
     n_bytes: int = 0
     is_part: bool = True
     attempts: int = 0
@@ -78,7 +81,7 @@ class _Driver:
 
     executor: Any
     on_error: str
-    kept: Path | None
+    kept: Place | None
     progress: Progress | None
     stage: str
     total: int = 0
@@ -116,7 +119,7 @@ class _Driver:
                 for _ in range(min(room, len(waiting))):
                     task = waiting.popleft()
                     running[self._submit(task)] = task
-                for future in _finished(running):
+                for future in finished(running, _LOOK_S):
                     task = running.pop(future)
                     error = _error_of(future) or _missing(task)
                     if error is None:
@@ -171,15 +174,6 @@ def _in_flight(executor: Any) -> int:
     return 2 * n_workers if n_workers else _IN_FLIGHT
 
 
-def _finished(running: dict[Any, _Task]) -> list[Any]:
-    """Waits up to a second for some of the futures; those of submitit have no more than `done`."""
-    if all(isinstance(future, Future) for future in running):
-        return [*wait(running, timeout=1, return_when=FIRST_COMPLETED).done]
-    if not (done := [future for future in running if future.done()]):
-        time.sleep(0.2)
-    return done
-
-
 def _error_of(future: Any) -> BaseException | None:
     try:
         future.result()
@@ -190,15 +184,10 @@ def _error_of(future: Any) -> BaseException | None:
 
 def _missing(task: _Task) -> BaseException | None:
     """The error of a task that is done without its file."""
-    until = time.monotonic() + _VISIBLE_S
-    while not task.whole.exists():
-        if time.monotonic() > until:
-            said = (
-                "a worker wrote it, but it is not there for the driver; name a folder that all machines share"
-            )
-            return FileNotFoundError(2, said, str(task.whole))
-        time.sleep(0.1)
-    return None
+    if is_visible(task.whole):
+        return None
+    said = "a worker wrote it, and the driver cannot see it; name a folder that all machines share, or a URL"
+    return FileNotFoundError(2, said, str(task.whole))
 
 
 def _may_pass(error: BaseException) -> bool:
@@ -256,18 +245,53 @@ def _names(parts: Sequence[CorpusShard], about: Any) -> list[str]:
     return names
 
 
-def _local(path: str | os.PathLike[str], name: str) -> Path:
-    """Returns the absolute path of a result.
+def _place(path: str | os.PathLike[str]) -> Place:
+    """Returns where a result goes, as all machines name it.
 
     Raises:
-        ValueError: for a URL.
+        OSError: for a URL of the web, which takes no files.
     """
     if remote.is_url(path):
-        raise ValueError(
-            f"{name}={remote.shown(path)}: workers write parts to a folder that all machines share, and this "
-            "is a URL; name a path, and copy the result"
-        )
+        remote.check_writable(path)
+        return RemotePath(remote.real_url(remote.text_of(path)))
     return Path(remote.local_name(path)).absolute()
+
+
+def _write(path: Place, data: bytes) -> None:
+    """Writes a file, whole or not at all."""
+    if isinstance(path, RemotePath):
+        path.write_bytes(data)
+    else:
+        atomic.write(path, data)
+
+
+def _files(folder: Place) -> set[str]:
+    """Returns the files in a folder, by their path from there; one listing, however many parts there are."""
+    if isinstance(folder, RemotePath):
+        return set(folder.files())
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def _unlink(path: Place) -> None:
+    """Removes a file, if it is there."""
+    if isinstance(path, RemotePath):
+        path.remove()
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _remove_folder(folder: Place) -> None:
+    if isinstance(folder, RemotePath):
+        folder.remove(is_folder=True)
+    elif folder.is_dir():
+        shutil.rmtree(folder)
+
+
+def _move(old: Place, new: Place) -> None:
+    if isinstance(old, RemotePath) and isinstance(new, RemotePath):
+        old.replace(new)
+    else:
+        Path(old).replace(new)
 
 
 def _refuse_shard(shard: object) -> None:
@@ -276,31 +300,31 @@ def _refuse_shard(shard: object) -> None:
 
 
 @contextmanager
-def _folder(out: Path | None) -> Iterator[Path]:
+def _folder(out: Place | None) -> Iterator[Place]:
     """Gives the folder of finished parts: that of a result, or one that is removed at the end."""
     if out is not None:
         kept = out.with_name(f"{out.name}.parts")
-        kept.mkdir(parents=True, exist_ok=True)
+        if isinstance(kept, Path):
+            kept.mkdir(parents=True, exist_ok=True)
         yield kept
         return
     with tempfile.TemporaryDirectory(prefix="sentitok-") as temporary:
         yield Path(temporary)
 
 
-def _check_same(kept: Path, settings: dict[str, Any]) -> None:
+def _check_same(kept: Place, settings: dict[str, Any]) -> None:
     """Refuses finished parts that were made with other settings; else they would never be removed.
 
     Raises:
         FormatError: naming what differs.
     """
     path = kept / "settings.json"
-    text = json.dumps(settings, indent=2, sort_keys=True)
     try:
-        there = json.loads(path.read_text("utf-8"))
+        there = manifest_json(path)
     except FileNotFoundError:
-        atomic.write(path, text.encode())
+        _write(path, json.dumps(settings, indent=2, sort_keys=True).encode())
         return
-    except ValueError:
+    except FormatError:
         there = {}
     for name, value in settings.items():
         if not isinstance(there, dict) or there.get(name) != value:
@@ -315,7 +339,7 @@ def _check_same(kept: Path, settings: dict[str, Any]) -> None:
 class _Node:
     """A counts file: of a part, or merged of others."""
 
-    path: Path
+    path: Place
     part: CorpusShard | None = None
     children: "list[_Node]" = field(default_factory=list)
     parent: "_Node | None" = None
@@ -330,7 +354,7 @@ class _Node:
         )
 
 
-def _merged(children: list[_Node], kept: Path) -> _Node:
+def _merged(children: list[_Node], kept: Place) -> _Node:
     name = _hash([child.path.name for child in children])
     node = _Node(kept / f"merged-{name}.counts", children=children)
     for child in children:
@@ -368,8 +392,9 @@ def count(
         executor: a `concurrent.futures.Executor`.
         on_error: `"stop"`, or `"skip"` to leave out parts that fail, with a warning.
         shard_bytes: bytes of the files that one task reads, about; 64 MiB if not given.
-        out: the counts file; finished parts are kept in `<out>.parts` until all is done. Without it counts
-            are returned, and parts go to a folder of `tempfile`, which all workers must see.
+        out: the counts file, a path that all workers see or a URL; finished parts are kept in `<out>.parts`
+            until all is done. Without it counts are returned, and parts go to a folder of `tempfile`, which
+            all workers must see.
         normalizer: as for `sentitok.count`.
         pre_tokenizer: as for `sentitok.count`.
         shard: refused.
@@ -388,11 +413,11 @@ def count(
         "pre_tokenizer": pre_tokenizer,
         "threads": 1 if threads is None else threads,
     }
-    target = None if out is None else _local(out, "out")
+    target = None if out is None else _place(out)
     with _folder(target) as kept:
-        # Nothing is counted here; wrong arguments are found before any worker is asked.
-        _sentitok.count([], out=kept / "nothing.counts", **settings)
-        (kept / "nothing.counts").unlink()
+        with tempfile.TemporaryDirectory(prefix="sentitok-") as unused:
+            # Nothing is counted here; wrong arguments are found before any worker is asked.
+            _sentitok.count([], out=Path(unused) / "nothing.counts", **settings)
         pipeline = WordCounts({}, normalizer=normalizer, pre_tokenizer=pre_tokenizer).pipeline_hash
         others = ("normalizer", "pre_tokenizer", "threads", "max_memory")  # the last two change no count
         about = {"pipeline": pipeline, **{name: settings[name] for name in settings if name not in others}}
@@ -410,12 +435,12 @@ def count(
             root = kept / "none.counts"
         if target is None:
             return WordCounts.load(root)
-        root.replace(target)
-        shutil.rmtree(kept)
+        _move(root, target)
+        _remove_folder(kept)
     return None
 
 
-def _count_tree(driver: _Driver, leaves: list[_Node], kept: Path, settings: dict[str, Any]) -> Path | None:
+def _count_tree(driver: _Driver, leaves: list[_Node], kept: Place, settings: dict[str, Any]) -> Place | None:
     """Counts parts and merges the counts, a few at a time; returns the file of all, or none."""
     level = leaves
     while len(level) > 1:
@@ -424,24 +449,26 @@ def _count_tree(driver: _Driver, leaves: list[_Node], kept: Path, settings: dict
     if not level:
         return None
     nodes: dict[_Task, _Node] = {}
+    there = _files(kept)
 
     def task_of(node: _Node) -> _Task:
         if node.part is not None:
-            arguments: tuple[Any, ...] = (node.part, str(node.path), settings)
+            arguments: tuple[Any, ...] = (node.part, os.fspath(node.path), settings)
             task = _Task(_name_of(node.part), shard_tasks.count_part, arguments, node.path, node.n_bytes)
         else:
             whole = [child for child in node.children if not child.is_skipped]
             if len(whole) < len(node.children):  # another file than that of all
                 node.path = _merged(whole, kept).path
-            files = [str(child.path) for child in whole]
-            name = f"{files[0]} and {len(files) - 1} more counts files"
-            task = _Task(name, shard_tasks.merge_parts, (files, str(node.path)), node.path, is_part=False)
+            files = [os.fspath(child.path) for child in whole]
+            name = f"{whole[0].path} and {len(files) - 1} more counts files"
+            call = (files, os.fspath(node.path))
+            task = _Task(name, shard_tasks.merge_parts, call, node.path, is_part=False)
         nodes[task] = node
         return task
 
     def begin(node: _Node) -> list[_Task]:
         """The tasks that a file needs, if it is not there."""
-        if node.path.exists():
+        if node.path.name in there:
             driver.done += node.n_bytes
             return []
         if node.part is not None:
@@ -456,7 +483,7 @@ def _count_tree(driver: _Driver, leaves: list[_Node], kept: Path, settings: dict
         driver.report(task.n_bytes)
         if is_whole:
             for child in node.children:
-                child.path.unlink(missing_ok=True)
+                _unlink(child.path)
         while (parent := node.parent) is not None:
             parent.pending -= 1
             if parent.pending:
@@ -490,7 +517,8 @@ def encode_files(
 
     Args:
         source: a path, or a list of paths, that all workers see.
-        out_dir: the folder to write, that all workers see; finished parts are kept in `parts` in it.
+        out_dir: the folder to write, a path that all workers see or a URL; finished parts are kept in `parts`
+            in it.
         tokenizer: the tokenizer; workers read it from a file in that folder.
         texts: refused: what has no path.
         executor: a `concurrent.futures.Executor`.
@@ -514,7 +542,7 @@ def encode_files(
     paths = _paths(source, texts)
     if settings.get("layout") == "nanogpt":
         raise ValueError("layout='nanogpt': it is one file, and an executor writes several; take 'sentitok'")
-    out_dir = _local(out_dir, "out_dir")
+    folder = _place(out_dir)
     if isinstance(names := settings.get("specials"), (list, tuple, set, frozenset)):
         settings["specials"] = sorted(names)
     parts = _plan(paths, settings, shard_bytes, progress)
@@ -523,45 +551,46 @@ def encode_files(
         *({"name": _unicode(remote.named(path)), "bytes": file_version(path)[0]} for path in paths),
         *wanted["sources"],
     ]
-    kept = out_dir / "parts"
-    path = out_dir / "manifest.json"
+    kept = folder / "parts"
+    path = folder / "manifest.json"
     if resume is False:
-        _remove(out_dir)
+        _remove(folder)
     if path.exists():
-        from .shards import manifest_json
-
         there = manifest_json(path)
         if isinstance(there, dict) and there.get("complete") is True:
             # It says whether this is the data set that is asked for.
-            return _sentitok.encode_files(source, out_dir, tokenizer, **settings)
-        _check_manifest(out_dir, there, wanted)
-    kept.mkdir(parents=True, exist_ok=True)
+            return _sentitok.encode_files(source, folder, tokenizer, **settings)
+        _check_manifest(folder, there, wanted)
+    if isinstance(kept, Path):
+        kept.mkdir(parents=True, exist_ok=True)
     _write_manifest(path, wanted | {"complete": False})
     settings["threads"] = 1 if threads is None else threads
     about = {name: value for name, value in settings.items() if name != "threads"}
     about |= {"tokenizer": tokenizer.fingerprint}
     file = kept / "tokenizer.sentitok"
-    atomic.write(file, tokenizer.to_bytes())
-    tasks = []
-    for name, part in zip(_names(parts, about), parts, strict=True):
-        folder = kept / name
-        arguments = (part, str(folder), (str(file), tokenizer.fingerprint), settings)
-        whole = folder / shard_tasks.COMPLETE
+    _write(file, tokenizer.to_bytes())
+    files = _files(kept)
+    names = _names(parts, about)
+    tasks, are_whole = [], []
+    for name, part in zip(names, parts, strict=True):
+        arguments = (part, os.fspath(kept / name), (os.fspath(file), tokenizer.fingerprint), settings)
+        whole = kept / name / shard_tasks.COMPLETE
+        are_whole.append(f"{name}/{shard_tasks.COMPLETE}" in files)
         tasks.append(_Task(_name_of(part), shard_tasks.encode_part, arguments, whole, part.stop - part.start))
     driver = _Driver(executor, on_error, kept, progress, "encode", sum(task.n_bytes for task in tasks))
-    finished = [task.whole.exists() for task in tasks]
-    driver.done = sum(task.n_bytes for task, is_whole in zip(tasks, finished, strict=True) if is_whole)
+    driver.done = sum(task.n_bytes for task, is_whole in zip(tasks, are_whole, strict=True) if is_whole)
 
     def done(task: _Task, _: bool) -> list[_Task]:
         driver.report(task.n_bytes)
         return []
 
-    driver.run([task for task, is_whole in zip(tasks, finished, strict=True) if not is_whole], done)
+    driver.run([task for task, is_whole in zip(tasks, are_whole, strict=True) if not is_whole], done)
     wanted["sources"] += [
         {"name": f"left out: {_unicode(task.name)}", "bytes": None} for task in driver.skipped
     ]
-    _join(out_dir, wanted, [task.whole.parent for task in tasks if task not in driver.skipped])
-    shutil.rmtree(kept)
+    parts_left = [name for name, task in zip(names, tasks, strict=True) if task not in driver.skipped]
+    _join(folder, wanted, kept, parts_left)
+    _remove_folder(kept)
     return wanted
 
 
@@ -584,11 +613,11 @@ def _header(tokenizer: Tokenizer, settings: dict[str, Any]) -> dict[str, Any]:
         return _sentitok.encode_files([], folder, tokenizer, **settings)
 
 
-def _write_manifest(path: Path, manifest: dict[str, Any]) -> None:
-    atomic.write(path, f"{json.dumps(manifest, indent=2, ensure_ascii=False)}\n".encode())
+def _write_manifest(path: Place, manifest: dict[str, Any]) -> None:
+    _write(path, f"{json.dumps(manifest, indent=2, ensure_ascii=False)}\n".encode())
 
 
-def _check_manifest(out_dir: Path, there: Any, wanted: dict[str, Any]) -> None:
+def _check_manifest(out_dir: Place, there: Any, wanted: dict[str, Any]) -> None:
     """Refuses a folder that another data set was begun in.
 
     Raises:
@@ -603,34 +632,41 @@ def _check_manifest(out_dir: Path, there: Any, wanted: dict[str, Any]) -> None:
             )
 
 
-def _remove(out_dir: Path) -> None:
+def _remove(out_dir: Place) -> None:
     """Removes a data set, the manifest first."""
-    (out_dir / "manifest.json").unlink(missing_ok=True)
+    _unlink(out_dir / "manifest.json")
+    if isinstance(out_dir, RemotePath):
+        out_dir.remove(is_folder=True)
+        return
     for path in [*out_dir.glob("shard-[0-9]*"), *out_dir.glob("tokens.bin*")]:
         path.unlink()
-    if (out_dir / "parts").is_dir():
-        shutil.rmtree(out_dir / "parts")
+    _remove_folder(out_dir / "parts")
 
 
-def _join(out_dir: Path, manifest: dict[str, Any], folders: Sequence[Path]) -> None:
+def _join(out_dir: Place, manifest: dict[str, Any], kept: Place, names: Sequence[str]) -> None:
     """Moves the shards of parts to their places, in order, and writes the manifest.
 
     Killed anywhere, it continues: a file missing from its part is in its place.
     """
     shards = manifest["shards"]
     documents = tokens = 0
-    for folder in folders:
-        part = json.loads((folder / "manifest.json").read_bytes())
+    there = _files(kept)
+    moves: dict[Place, Place] = {}
+    with ThreadPoolExecutor(_REQUESTS) as requests:
+        parts = list(requests.map(lambda name: manifest_json(kept / name / "manifest.json"), names))
+    for part_name, part in zip(names, parts, strict=True):
         for number, shard in enumerate(part["shards"]):
             old, new = f"shard-{number:05}", f"shard-{len(shards):05}"
             for key in ("file", "index"):
                 if (name := shard[key]) is not None:
                     shard[key] = new + name.removeprefix(old)
-                    if (folder / name).exists():
-                        (folder / name).replace(out_dir / shard[key])
+                    if f"{part_name}/{name}" in there:
+                        moves[kept / part_name / name] = out_dir / shard[key]
             shard["first_document"] = documents
             documents, tokens = documents + shard["documents"], tokens + shard["tokens"]
             shards.append(shard)
+    with ThreadPoolExecutor(_REQUESTS) as requests:
+        list(requests.map(_move, moves.keys(), moves.values()))
     manifest |= {"documents": documents, "tokens": tokens, "complete": True}
     _write_manifest(out_dir / "manifest.json", manifest)
 
@@ -683,7 +719,7 @@ def measure(
                 for place, tokenizer in enumerate(tokenizers):
                     own, numbers = np.split(numbers, [Sums.n_numbers() + tokenizer.vocab_size])
                     sums[place] = own if sums[place] is None else sums[place] + own
-                task.whole.unlink()
+                _unlink(task.whole)
             driver.report(task.n_bytes)
             return []
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from . import remote
 from ._sentitok import FormatError
+from .remote.copies import names_in
 from .remote.inputs import blocks
 
 __all__ = ["BlockCache", "RemoteArray", "RemoteEnds", "RemotePath", "remote_datasets"]
@@ -48,6 +49,50 @@ class RemotePath:
     def name(self) -> str:
         """The last part of the path."""
         return self.url.partition("?")[0].rstrip("/").rpartition("/")[2]
+
+    def with_name(self, name: str) -> "RemotePath":
+        """Returns a path next to this one."""
+        return RemotePath(f"{self.url.rstrip('/').rpartition('/')[0]}/{name}")
+
+    def exists(self) -> bool:
+        """Whether there is a file or a folder of this name.
+
+        Raises:
+            OSError: if the store cannot be asked.
+        """
+        return remote.exists(self.url)
+
+    def write_bytes(self, data: bytes) -> None:
+        """Writes a file, whole or not at all.
+
+        Raises:
+            OSError: if the store does not take it.
+        """
+        remote.write_bytes(self.url, data)
+
+    def replace(self, target: "RemotePath") -> None:
+        """Moves a file to another place of the same store.
+
+        Raises:
+            OSError: if it is not there, or the store does not move it.
+        """
+        remote.move(self.url, target.url)
+
+    def remove(self, *, is_folder: bool = False) -> None:
+        """Removes a file, or a folder with all that is in it, if it is there.
+
+        Raises:
+            OSError: if the store does not remove it.
+        """
+        remote.remove(self.url, is_folder=is_folder)
+
+    def files(self) -> dict[str, int]:
+        """Returns the sizes of all files in a folder, at any depth, by their path from there.
+
+        Raises:
+            OSError: if the store cannot be listed.
+        """
+        return names_in(self.url.rstrip("/")) or {}
 
     def size(self) -> int:
         """Returns the size of a file in bytes.

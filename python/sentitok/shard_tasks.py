@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import atomic
+from . import atomic, remote
 from ._sentitok import (
     FertilityCounter,
     FormatError,
@@ -118,7 +118,10 @@ def encode_part(
     """
     with _at_work(version):
         encode_files(part, out_dir, _tokenizer(*tokenizer), **settings)
-        atomic.write(Path(out_dir) / COMPLETE, b"")
+        if remote.is_url(out_dir):
+            remote.write_bytes(remote.join(out_dir, COMPLETE), b"")
+        else:
+            atomic.write(Path(out_dir) / COMPLETE, b"")
 
 
 def measure_part(
@@ -187,7 +190,8 @@ def _at_work(version: str) -> Iterator[None]:
 
 @lru_cache(maxsize=8)
 def _tokenizer(path: str, fingerprint: str) -> Tokenizer:
-    tokenizer = Tokenizer.from_bytes(Path(path).read_bytes())
+    data = remote.read_bytes(path) if remote.is_url(path) else Path(path).read_bytes()
+    tokenizer = Tokenizer.from_bytes(data)
     if tokenizer.fingerprint != fingerprint:
         raise FormatError(
             f"{path}: its fingerprint is {tokenizer.fingerprint}, expected {fingerprint}; it was changed"

@@ -232,6 +232,34 @@ def test_stopped_runs_at_once_go_on(folder: Path, two: Executor) -> None:
     assert_same(Path("one"), Path("two"))
 
 
+class Job:
+    """What submitit gives: no `concurrent.futures.Future`."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.call, self.polls = call, 0
+
+    def done(self) -> bool:
+        self.polls += 1
+        return self.polls > 1
+
+    def result(self) -> Any:
+        return self.call()
+
+
+class Jobs:
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Job:
+        return Job(lambda: fn(*args))
+
+
+def test_runs_as_jobs_of_a_batch_system() -> None:
+    jobs: Any = Jobs()
+    done = group.train_seeds(
+        resolve(settings(train={"epochs": 1})), 2, Path("runs"), executor=jobs, workers=2
+    )
+    assert [*done.runs] == ["seed-0", "seed-1"]
+    assert all(finished(Path("runs") / name) for name in done.runs)
+
+
 def test_a_worker_that_writes_elsewhere(folder: Path) -> None:
     """As on a machine that does not share the folder."""
 
@@ -241,7 +269,7 @@ def test_a_worker_that_writes_elsewhere(folder: Path) -> None:
     config = resolve(settings(train={"epochs": 1}))
     with (
         Wrapped(elsewhere, 1) as executor,
-        patch("sentimodels.runs.group._VISIBLE", 0.0),
+        patch("sentitok.adapters._VISIBLE_S", 0.0),
         pytest.raises(CheckpointError, match=r"runs.seed-0: .* a folder that all machines share"),
     ):
         group.train_seeds(config, 1, Path("runs"), executor=executor)

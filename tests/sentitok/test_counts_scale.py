@@ -1,7 +1,9 @@
 """Counts at scale: many files within few open files and little memory; damaged parts are named."""
 
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,19 @@ def test_merges_of_any_number_of_files_equal_one_sum(tmp_path: Path, n: int) -> 
     paths = write_parts(tmp_path / "parts", n)
     sentitok.merge_counts(paths, tmp_path / "all.counts")
     assert (tmp_path / "all.counts").read_bytes() == sum_of(paths).to_bytes()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no named pipes")
+@pytest.mark.parametrize("min_count", [0, 3])
+def test_up_to_32_inputs_may_be_pipes(tmp_path: Path, min_count: int) -> None:
+    paths = write_parts(tmp_path / "parts", 32)
+    pipes = [tmp_path / f"{path.name}.pipe" for path in paths]
+    for path, pipe in zip(paths, pipes, strict=True):
+        os.mkfifo(pipe)
+        threading.Thread(target=pipe.write_bytes, args=(path.read_bytes(),), daemon=True).start()
+    sentitok.merge_counts(pipes, tmp_path / "of-pipes.counts", min_count=min_count)
+    sentitok.merge_counts(paths, tmp_path / "of-files.counts", min_count=min_count)
+    assert (tmp_path / "of-pipes.counts").read_bytes() == (tmp_path / "of-files.counts").read_bytes()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no resource limits")

@@ -25,7 +25,7 @@ import pytest
 import sentitok
 from cli_runs import run as cli_run
 from commands import environment
-from sentitok import FormatError, SentitokError, Tokenizer, WordCounts, distributed
+from sentitok import FormatError, SentitokError, Tokenizer, WordCounts, adapters, distributed
 from sentitok.adapters import open_executor
 from sentitok.adapters.processes import ProcessExecutor
 from sentitok.corpus_shards import CorpusShard, plan_shards
@@ -428,7 +428,7 @@ def test_a_result_that_the_driver_cannot_see_is_an_error(
             future.set_result(None)
             return future
 
-    monkeypatch.setattr(distributed, "_VISIBLE_S", 0.01)
+    monkeypatch.setattr(adapters, "_VISIBLE_S", 0.01)
     with pytest.raises(ShardError, match="all machines share"):
         sentitok.count(files, out=tmp_path / "all.counts", executor=Elsewhere())
 
@@ -781,6 +781,39 @@ def test_quoted_rows(tokenizer: Tokenizer, threads: Executor, tmp_path: Path) ->
     assert measured == evaluate(tokenizer, documents[1])
 
 
+def test_results_go_to_a_store_and_continue_there(
+    files: list[str], counts: bytes, tokenizer: Tokenizer, threads: Executor, tmp_path: Path
+) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    store = fsspec.filesystem("memory")
+    half = sum(Path(path).stat().st_size for path in files) // 2
+    runs: list[Callable[..., object]] = [
+        partial(sentitok.count, files, out="memory://results/all.counts"),
+        partial(sentitok.encode_files, files, "memory://results/tokens", tokenizer, separator="<eos>"),
+    ]
+    for run in runs:
+        first, second = Watched(nothing), Watched(nothing)
+        with pytest.raises(StopError):
+            run(executor=first, shard_bytes=SMALL, progress=stop_after(half))
+        kept = sum("parts/" in path for path in store.find("/results"))
+        run(executor=second, shard_bytes=SMALL)
+        assert kept > 0 < second.n_calls
+        assert not [path for path in store.find("/results") if "parts" in path]
+    assert store.cat_file("/results/all.counts") == counts
+    sentitok.encode_files(
+        files, tmp_path / "here", tokenizer, executor=threads, shard_bytes=SMALL, separator="<eos>"
+    )
+    there = {path.rpartition("/")[2]: store.cat_file(path) for path in store.find("/results/tokens")}
+    assert there == contents(tmp_path / "here")
+    third = Watched(nothing)
+    runs[1](executor=third, shard_bytes=SMALL)
+    assert third.n_calls == 0
+    with pytest.raises(SentitokError, match=r"memory://results/tokens.*separator"):
+        sentitok.encode_files(files, "memory://results/tokens", tokenizer, executor=third)
+    sentitok.encode_files(files, "memory://results/tokens", tokenizer, executor=third, resume=False)
+    assert third.n_calls > 0
+
+
 def test_urls_folders_and_globs(
     files: list[str], counts: bytes, tokenizer: Tokenizer, threads: Executor, tmp_path: Path
 ) -> None:
@@ -793,8 +826,8 @@ def test_urls_folders_and_globs(
     sentitok.encode_files([url], tmp_path / "url", tokenizer, executor=threads, shard_bytes=SMALL)
     sentitok.encode_files(files[0], tmp_path / "file", tokenizer, executor=threads, shard_bytes=SMALL)
     assert same_documents(tmp_path / "url", tmp_path / "file")
-    with pytest.raises(ValueError, match=r"out=memory://x: .*all machines share"):
-        sentitok.count(files, out="memory://x", executor=threads)
+    with pytest.raises(OSError, match=r"web server.*http://127.0.0.1:9/x"):
+        sentitok.count(files, out="http://127.0.0.1:9/x", executor=threads)
     folder = Path(files[0]).parent
     assert counted(folder, executor=threads).to_bytes() == counted(folder).to_bytes()
     glob = str(folder / "*.txt")

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 import sentitok
+from cli_runs import run as cli_run
 from remote_servers import Web, s3_server, web_server
 from sentitok import remote
+from sentitok.datasets import TokenDataset
 from sentitok.remote import copies, inputs, listing, outputs, stores
 
 fsspec = pytest.importorskip("fsspec", reason="the extra `remote` is not installed")
@@ -615,3 +617,24 @@ def test_datatrove_files_of_a_store_become_shards_there(memory: Any, tmp_path: P
     manifest = from_datatrove("memory://ds", "memory://tokens", tokenizer)
     assert (manifest["documents"], manifest["tokens"]) == (2, 3)
     assert memory.cat("/tokens/shard-00000.bin") == memory.cat("/ds/a.ds")
+
+
+def test_workers_write_to_s3(s3: Any, tmp_path: Path) -> None:
+    """From the command line, by processes that share nothing but the store."""
+    s3.pipe("corpora/in/a.txt", TEXT)
+    sentitok.train_bpe(texts=TEXT.decode().splitlines(), vocab_size=280).save("s3://corpora/t.json")
+    spread = ["--engine", "processes", "--workers", "2", "--shard-bytes", "50K"]
+    calls = [
+        ["count", "s3://corpora/in/", *spread, "-o", "s3://corpora/all.counts"],
+        ["encode", "s3://corpora/in/", *spread, "-t", "s3://corpora/t.json", "-o", "s3://corpora/tokens"],
+    ]
+    for call in calls:
+        done = cli_run(*call, cwd=tmp_path)
+        assert (done.code, call[-1] in done.out) == (0, True), done.err
+    assert s3.cat_file("corpora/all.counts") == counted().to_bytes()
+    assert TokenDataset("s3://corpora/tokens").verify() is None
+    assert not [path for path in s3.find("corpora") if "parts" in path]
+    again = [cli_run(*call, cwd=tmp_path) for call in calls]
+    assert [done.code for done in again] == [2, 0]
+    assert "s3://corpora/all.counts" in again[0].err
+    assert "was complete" in again[1].out

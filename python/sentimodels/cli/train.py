@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sentitok.cli.engine import Address, EngineName, OnError, Workers
+
 from .command import AsJson, Output, Quiet, Traceback, UsageError, add
 from .launch import Stopper, output_of_first, run, say_stopped, trees, varying_defaults, watched
 from .options import (
@@ -25,7 +27,7 @@ from .options import (
     with_options,
 )
 from .summary import folds_summary, seeds_summary, summary, sweep_summary
-from .workers import Address, EngineName, OnError, Workers, refuse_workers, scheduled
+from .workers import refuse_workers, scheduled
 
 if TYPE_CHECKING:
     from ..config import RunConfig

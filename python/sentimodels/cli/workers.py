@@ -1,12 +1,10 @@
-"""The options of a command that trains several runs: who runs them, and what a run that fails does."""
+"""Who runs the runs of a command that trains several: options that exclude each other, and the executor."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from sentitok.cli.engine import Address, check_engine, opened
+from sentitok.cli.engine import check_engine, opened
 from sentitok.cli.output import counted
 
 from .command import Output, UsageError
@@ -14,37 +12,7 @@ from .command import Output, UsageError
 if TYPE_CHECKING:
     from ..runs.group import Scheduling
 
-__all__ = ["Address", "EngineName", "OnError", "Workers", "refuse_workers", "scheduled"]
-
-EngineName = Annotated[
-    str | None,
-    typer.Option(
-        "--engine",
-        metavar="NAME",
-        help="Train several runs at once: processes of this machine, or ray or dask. [default: one after the "
-        "other]",
-        rich_help_panel="Parallel work",
-    ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        min=1,
-        metavar="N",
-        help="Runs at once. [default: one for each GPU, else for each processor, or what the cluster has]",
-        rich_help_panel="Parallel work",
-    ),
-]
-OnError = Annotated[
-    str,
-    typer.Option(
-        "--on-error",
-        metavar="skip|stop",
-        help="What a run that fails does: skip it and finish the others, or stop them.",
-        rich_help_panel="Parallel work",
-    ),
-]
+__all__ = ["refuse_workers", "scheduled"]
 
 
 def refuse_workers(engine: str | None, address: str | None, workers: int | None) -> None:

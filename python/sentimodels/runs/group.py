@@ -10,7 +10,7 @@ import json
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import count
@@ -19,6 +19,7 @@ from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
+from sentitok import adapters
 from sentitok.atomic import write as write_atomically
 
 from ..config import RunConfig
@@ -261,8 +262,6 @@ def run_all(
 _LOOK = 0.2
 # How often a run is tried.
 _TRIES = 2
-# Seconds in which a file that a worker has written must be seen; network file systems keep old listings.
-_VISIBLE = 10.0
 
 
 class _Schedule:
@@ -297,7 +296,7 @@ class _Schedule:
         self.driver = Driver.of(self.folder)
         try:
             while self.running or self._submit():
-                for future in self._ended():
+                for future in adapters.finished(self.running, _LOOK):
                     self._take(self.running.pop(future), future)
                 if self.executor is not None and not self.stopped and self.callbacks.should_stop():
                     self._stop()
@@ -352,10 +351,6 @@ class _Schedule:
         mean = sum(spent) / len(spent)
         return sum(spent) + mean * (len(self.running) + 1) <= self.group.budget
 
-    def _ended(self) -> "set[Future[Outcome]]":
-        """Returns the runs that have ended, after a while none."""
-        return wait(self.running, _LOOK, FIRST_COMPLETED).done
-
     def _take(self, name: str, future: "Future[Outcome]") -> None:
         """Notes what became of a run."""
         try:
@@ -365,7 +360,7 @@ class _Schedule:
         except Exception as error:
             self._fail(name, error)
             return
-        if outcome.about is not None and not self._is_there(self.folder / name):
+        if outcome.about is not None and not adapters.is_visible(self.folder / name / "run.json"):
             said = "a worker has trained it, and it is not here; give --out a folder that all machines share"
             self._fail(name, CheckpointError(f"{self.folder / name}: {said}"))
             return
@@ -385,15 +380,6 @@ class _Schedule:
             self._stop()
         else:
             self._report(name, outcome.failed)
-
-    def _is_there(self, run: Path) -> bool:
-        """Whether this process sees what a worker has written, if not at once."""
-        until = time.monotonic() + _VISIBLE
-        while not (run / "run.json").is_file():
-            if time.monotonic() > until:
-                return False
-            time.sleep(_LOOK / 2)
-        return True
 
     def _fail(self, name: str, error: Exception) -> None:
         """Tries a run once more, or notes why it failed."""

@@ -1,26 +1,39 @@
 """Executors of engines: what starts or joins one, for `sentitok.count`, `encode_files` and `evaluate`.
 
 An adapter schedules and holds no logic: the work is in `shard_tasks`, the driver in `distributed`. The
-library of an engine is imported when the engine is asked for.
+library of an engine is imported when the engine is asked for. `finished` and `is_visible` are for all
+drivers: that one, and the one of runs of models.
 """
 
 import os
 import socket
-from collections.abc import Iterator
-from concurrent.futures import Executor
+import time
+from collections.abc import Collection, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from ..messages import shown
 from .processes import ProcessExecutor
 
-__all__ = ["ENGINES", "open_executor", "workers_of"]
+__all__ = ["ENGINES", "finished", "is_visible", "open_executor", "workers_of"]
 
 Engine = Literal["processes", "ray", "dask"]
 ENGINES = ("processes", "ray", "dask")
 
 # Seconds in which a cluster must answer.
 _CONNECT_S = 10.0
+# Seconds after which a written file must be there for the driver; network file systems cache names.
+_VISIBLE_S = 10.0
+# Seconds between two looks at what cannot be waited for.
+_LOOK_S = 0.1
+
+
+class _Found(Protocol):
+    """A path, here or in a store."""
+
+    def exists(self) -> bool:
+        """Whether it is there."""
 
 
 @contextmanager
@@ -84,6 +97,31 @@ def workers_of(executor: Any, *, threads: bool = False) -> int | None:
         n_threads = client.nthreads()  # of Dask
         n_workers = sum(n_threads.values()) if threads else len(n_threads)
     return n_workers
+
+
+def finished(futures: Collection[Any], seconds: float) -> list[Any]:
+    """Returns the futures that are done: once one is, or none after some seconds.
+
+    Args:
+        futures: of `concurrent.futures`, or of submitit, whose futures have no more than `done`.
+        seconds: how long to wait.
+    """
+    if all(isinstance(future, Future) for future in futures):
+        return [*wait(futures, seconds, FIRST_COMPLETED).done]
+    until = time.monotonic() + seconds
+    while not (done := [future for future in futures if future.done()]) and time.monotonic() < until:
+        time.sleep(_LOOK_S)
+    return done
+
+
+def is_visible(file: _Found) -> bool:
+    """Whether a file that a worker has written is there, if not at once."""
+    until = time.monotonic() + _VISIBLE_S
+    while not file.exists():
+        if time.monotonic() > until:
+            return False
+        time.sleep(_LOOK_S)
+    return True
 
 
 def _ray(address: str | None, n_workers: int, gpus: int) -> Executor:

@@ -30,6 +30,7 @@ from .signals import INTERRUPTED, working
 
 if TYPE_CHECKING:
     from ..remote import LocalOutput
+    from ..remote_shards import RemotePath
 
 AsJson = Annotated[
     bool,
@@ -369,14 +370,22 @@ class Command(TyperCommand):
         """Returns an error as one line."""
         return _line(error)
 
-    def shards(self, values: dict[str, Any]) -> "Callable[[str], LocalOutput] | None":
-        """Returns what makes the local place of `--out` where token shards are written; `None` elsewhere."""
-        if self.name != "encode":
+    def out(self, values: dict[str, Any]) -> "Callable[[str], LocalOutput | RemotePath] | None":
+        """Returns what makes of a URL the place of `--out`; `None` for a local copy.
+
+        Token shards are brought to the store one by one. The workers of an engine write to it themselves.
+        """
+        is_spread = values.get("engine") is not None and values.get("chat") is None
+        if self.name not in ("count", "encode") or (self.name == "count" and not is_spread):
             return None
 
-        def made(url: str) -> "LocalOutput":
-            from ..remote import shards_output
+        def made(url: str) -> "LocalOutput | RemotePath":
+            from ..remote import check_writable, shards_output
+            from ..remote_shards import RemotePath
 
+            if is_spread:
+                check_writable(url)
+                return RemotePath(url)
             return shards_output(url, resume=not values.get("force"))
 
         return made
@@ -434,7 +443,7 @@ class Command(TyperCommand):
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = self._say
-                with working(), local_files(values, self.shards(values)):
+                with working(), local_files(values, self.out(values)):
                     result = super().invoke(ctx)
                     with to_stdout():
                         sys.stdout.flush()

@@ -11,8 +11,9 @@ import typer
 
 from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, grouped, refuse, shard
 from .engine import EngineOptions
-from .existing import Force, announce, put
+from .existing import Force, announce, put, put_file
 from .output import Output, bytes_text, lines, number
+from .remote_files import in_store
 from .train import (
     CountOptions,
     LookAround,
@@ -28,6 +29,7 @@ from .train import (
 
 if TYPE_CHECKING:
     from sentitok import PreTokenizer
+    from sentitok.shards import Place
 
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Counts file to write.")]
 
@@ -79,6 +81,7 @@ def count(
 ) -> None:
     """Count the pieces of text files; training from the counts equals training on the text."""
     import sentitok
+    from sentitok.remote import staged
 
     output = Output("sentitok.count/1", as_json=as_json, quiet=quiet)
     if not src:
@@ -88,12 +91,17 @@ def count(
     engine.check()
     if engine.engine is not None:
         refuse("the workers of --engine take all shards; leave one of the two out", "shard_text")
-    if out.is_file() and not force:
-        _check_pipeline(out, normalizer, splitter, line_ends=line_ends)
-    announce(out, output, force=force)
+    store = in_store(out)
+    if store is not None:
+        if not force and store.exists():
+            raise UsageError(f"{store} exists; name another file, or replace it with --force")
+    else:
+        if out.is_file() and not force:
+            _check_pipeline(out, normalizer, splitter, line_ends=line_ends)
+        announce(out, output, force=force)
     with output.progress() as progress, engine.running() as running:
 
-        def write(path: Path) -> list[Path]:
+        def write(path: "Place") -> None:
             sentitok.count(
                 sources(src),
                 normalizer=normalizer,
@@ -105,15 +113,20 @@ def count(
                 **options.counting(),
                 **running,
             )
-            return [path]
 
-        put((out, write), force=force, keep=True)
-    value = {"counts": str(out), "bytes": out.stat().st_size, "seconds": round(output.seconds, 3)}
+        if store is not None:
+            write(store)
+            counts = staged(store)
+        else:
+            put_file(out, write, force=force, keep=True)
+            counts = out
+    n_bytes = counts.stat().st_size
+    value = {"counts": str(out), "bytes": n_bytes, "seconds": round(output.seconds, 3)}
     text = lines(
         [
-            ("written", f"{out} ({bytes_text(out.stat().st_size)})"),
-            *sample_lines(counts_header(out).get("samples", [])),
-            *_changed(out),
+            ("written", f"{out} ({bytes_text(n_bytes)})"),
+            *sample_lines(counts_header(counts).get("samples", [])),
+            *_changed(counts),
             ("seconds", f"{output.seconds:.2f}"),
             ("next", f"sentitok train-bpe --counts {out} --vocab 32000")
             if part is None or part[1] == 1

@@ -4,7 +4,6 @@ Files become token shards (`docs/reference/formats.md`), written by the extensio
 text, from `--text` or stdin, becomes ids on stdout.
 """
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -32,6 +31,7 @@ from .engine import EngineOptions
 from .loading import load_plain
 from .output import Output, bytes_text, lines, number
 from .process import text_from_stdin, to_stdout
+from .remote_files import in_store
 from .special_tokens import END_TOKENS, note_read_as_text
 from .texts import (
     Format,
@@ -46,6 +46,7 @@ from .train import SAMPLE_BYTES, Sources, beginning, sources
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
+    from sentitok.shards import Place
 
 TokenizerFile = Annotated[
     Path,
@@ -64,7 +65,6 @@ Specials = Annotated[
 ]
 
 # What is read of a manifest; the extension refuses a longer one.
-_MANIFEST_BYTES = 1 << 28
 # Ids decoded at a time, so that memory does not follow the data set.
 _DECODE_IDS = 1 << 16
 
@@ -170,7 +170,8 @@ def encode(
         raise UsageError("give --text or files, one of the two")
     if bool(src) != (out is not None):
         raise UsageError("files go to a directory: give both SRC and -o DIR, or neither for one text")
-    if out is not None and out.is_file():
+    store = in_store(out)
+    if out is not None and store is None and out.is_file():
         raise UsageError(f"-o {out}: it is a file, and token shards go to a directory; name another")
     check_specials(specials)
     part = shard(shard_text)
@@ -189,8 +190,8 @@ def encode(
         raise UsageError(f"--add-special-tokens: {tokenizer_file} has no template of special tokens to add")
     output = Output("sentitok.encode/1", as_json=as_json, quiet=quiet)
     if src is not None and out is not None and src:
-        was_there = not force and _is_complete(out)
-        if was_there:
+        was_there = not force and _is_complete(store or out)
+        if was_there and store is None:
             note_changed_sources(output, src, out)
         if separator is None and not add_special_tokens:
             _note_missing_separator(output, tokenizer, tokenizer_file)
@@ -293,12 +294,14 @@ def _specials_of(tokenizer: "Tokenizer") -> str:
     return f"the special tokens {', '.join(names[:10])}{more}" if names else "no special token"
 
 
-def _is_complete(out: Path) -> bool:
+def _is_complete(out: "Place") -> bool:
     """Whether an earlier run wrote everything; what else is there, the extension checks."""
+    from sentitok import FormatError
+    from sentitok.shards import manifest_json
+
     try:
-        with open(out / "manifest.json", "rb") as file:
-            manifest = json.loads(file.read(_MANIFEST_BYTES))
-    except (OSError, ValueError, RecursionError):
+        manifest = manifest_json(out / "manifest.json")
+    except (OSError, FormatError):
         return False
     return isinstance(manifest, dict) and manifest.get("complete") is True
 
@@ -306,7 +309,11 @@ def _is_complete(out: Path) -> bool:
 def _report(
     manifest: dict[str, Any], was_there: bool, out: Path, tokenizer_file: Path, output: Output
 ) -> None:
-    n_bytes = sum(path.stat().st_size for path in out.iterdir() if path.is_file())
+    store = in_store(out)
+    if store is not None:
+        n_bytes = sum(store.files().values())
+    else:
+        n_bytes = sum(path.stat().st_size for path in out.iterdir() if path.is_file())
     pairs = [
         ("layout", f"{manifest['layout']}, {manifest['dtype']}"),
         ("documents", number(manifest["documents"])),

@@ -1,4 +1,4 @@
-"""`EngineOptions`: how a command spreads its work over processes or a cluster."""
+"""`EngineOptions`, and the options in it: how a command spreads its work over processes or a cluster."""
 
 import contextlib
 from collections.abc import Iterator
@@ -14,8 +14,19 @@ from .signals import TerminatedError
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-__all__ = ["Address", "EngineOptions", "check_engine", "opened"]
+__all__ = ["Address", "EngineName", "EngineOptions", "OnError", "Workers", "check_engine", "opened"]
 
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="Work on several parts of the input, or train several runs, at once: on processes of this "
+        "machine, or on a cluster of ray or dask. The result is the same. All machines must see the files "
+        "and the output under the same paths.",
+        rich_help_panel="Parallel work",
+    ),
+]
 Address = Annotated[
     str | None,
     typer.Option(
@@ -23,6 +34,27 @@ Address = Annotated[
         metavar="ADDRESS",
         help="Address of a running cluster: auto or host:6379 of ray, tcp://host:8786 of dask. "
         "[default: start one here]",
+        rich_help_panel="Parallel work",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        metavar="N",
+        help="With --engine, how many parts or runs are worked on at once. [default: one for each processor "
+        "or GPU, or what the cluster has]",
+        rich_help_panel="Parallel work",
+    ),
+]
+OnError = Annotated[
+    str,
+    typer.Option(
+        "--on-error",
+        metavar="skip|stop",
+        help="What to do when a part of the work, or a run, fails each time it is tried: skip it, finish the "
+        "others and say so; or stop.",
         rich_help_panel="Parallel work",
     ),
 ]
@@ -71,38 +103,10 @@ def opened(
 class EngineOptions:
     """Where parts of the files are worked on; each field is an option (`grouped`)."""
 
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine",
-            metavar="NAME",
-            help="Spread the work over processes of this machine, or a cluster of ray or dask; the result is "
-            "the same. All machines must see the files and the output under the same paths.",
-            rich_help_panel="Parallel work",
-        ),
-    ] = None
+    engine: EngineName = None
     address: Address = None
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers",
-            min=1,
-            metavar="N",
-            help="Number of workers that --engine starts here; each has one thread, or --threads. "
-            "[default: one for each processor]",
-            rich_help_panel="Parallel work",
-        ),
-    ] = None
-    on_error: Annotated[
-        str,
-        typer.Option(
-            "--on-error",
-            metavar="WHAT",
-            help="With --engine, what to do with a part that fails each time it is tried: stop, or skip "
-            "(leave it out and say so).",
-            rich_help_panel="Parallel work",
-        ),
-    ] = "stop"
+    workers: Workers = None
+    on_error: OnError = "stop"
     shard_bytes: Annotated[
         str | None,
         typer.Option(

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..remote import LocalOutput
+    from ..remote_shards import RemotePath
 
-__all__ = ["WRITTEN", "Url", "local_files"]
+__all__ = ["WRITTEN", "Url", "in_store", "local_files"]
 
 # Parameters whose file or folder is written, by name; every other one is read.
 WRITTEN = frozenset({"id_map", "out", "plot", "plots", "resume", "target"})
@@ -30,7 +31,7 @@ class Url(str):
 
 @contextmanager
 def local_files(
-    values: dict[str, Any], shards: Callable[[str], "LocalOutput"] | None = None
+    values: dict[str, Any], out: "Callable[[str], LocalOutput | RemotePath] | None" = None
 ) -> Iterator[None]:
     """Replaces URLs by local paths while a command runs, and brings what it wrote to the stores.
 
@@ -38,7 +39,7 @@ def local_files(
 
     Args:
         values: the parameters, which are changed.
-        shards: makes the local place of `out`, if token shards are written there.
+        out: makes what `--out` becomes, if that is not a file or folder that is written here and copied.
 
     Raises:
         ModuleNotFoundError, OSError, ValueError: as `sentitok.remote`.
@@ -63,7 +64,9 @@ def local_files(
             return value  # which the library refuses
         if name not in WRITTEN:
             return kind(staged(path))
-        output = shards(path) if shards is not None and name == "out" else LocalOutput(path)
+        output = out(path) if out is not None and name == "out" else LocalOutput(path)
+        if not isinstance(output, LocalOutput):
+            return output
         outputs.append(output)
         stack.callback(output.close, keeps_name=True)  # an error is shown after this
         return output.path
@@ -85,6 +88,15 @@ def local_files(
             raise
         for output in outputs:
             output.finish()
+
+
+def in_store(out: object) -> "RemotePath | None":
+    """Returns the place of `--out` if the workers of an engine write it to a store; `None` for a path."""
+    if isinstance(out, Path) or out is None:
+        return None
+    from ..remote_shards import RemotePath
+
+    return out if isinstance(out, RemotePath) else None
 
 
 def _has_url(name: str, value: object) -> bool:

@@ -23,15 +23,16 @@ from .inputs import (
     version,
 )
 from .listing import expand, size, sizes
-from .outputs import LocalOutput, shards_output, upload, written
+from .outputs import LocalOutput, check_writable, move, remove, shards_output, upload, write_bytes, written
 from .stores import exists
-from .urls import is_url, join, local_name, named, shown
+from .urls import is_url, join, local_name, named, real_url, shown, text_of
 
 __all__ = [
     "BLOCK_BYTES",
     "Input",
     "InputStream",
     "LocalOutput",
+    "check_writable",
     "exists",
     "expand",
     "first_bytes",
@@ -40,17 +41,22 @@ __all__ = [
     "local_copy",
     "local_name",
     "local_path",
+    "move",
     "named",
     "open_bytes",
     "open_input",
     "read_bytes",
+    "real_url",
+    "remove",
     "renamed",
     "shards_output",
     "shown",
     "size",
     "sizes",
     "staged",
+    "text_of",
     "upload",
     "version",
+    "write_bytes",
     "written",
 ]

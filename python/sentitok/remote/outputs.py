@@ -1,9 +1,10 @@
-"""`LocalOutput`: what is written to a URL, brought to its store whole or not at all."""
+"""`LocalOutput`: what is written to a URL, brought to its store whole or not at all; moving and removing."""
 
 import contextlib
 import errno
 import os
 import secrets
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -64,14 +65,44 @@ def upload(local: Path, url: str | os.PathLike[str]) -> None:
     retrying(put, place.url, "cannot be written")
 
 
-def _remove(url: str) -> None:
+def write_bytes(url: str, data: bytes) -> None:
+    """Writes a small file, whole or not at all.
+
+    Raises:
+        ModuleNotFoundError, OSError: as `upload`.
+    """
+    with tempfile.TemporaryDirectory(prefix="sentitok-remote-") as folder:
+        local = Path(folder) / "file"
+        local.write_bytes(data)
+        upload(local, url)
+
+
+def move(url: str, to: str) -> None:
+    """Moves a file within a store.
+
+    Raises:
+        OSError: if it is not there, or the store does not move it.
+    """
+    old, new = locate(url), locate(to)
+    retrying(lambda: old.fs.mv(old.path, new.path), old.url, "cannot be moved")
+
+
+def remove(url: str, *, is_folder: bool = False) -> None:
+    """Removes a file, or a folder with all that is in it, if it is there.
+
+    Raises:
+        OSError: if the store does not remove it.
+    """
     place = locate(url)
 
-    def remove() -> None:
+    def work() -> None:
         with contextlib.suppress(FileNotFoundError):
-            place.fs.rm_file(place.path)
+            if is_folder:
+                place.fs.rm(place.path, recursive=True)
+            else:
+                place.fs.rm_file(place.path)
 
-    retrying(remove, place.url, "cannot be removed")
+    retrying(work, place.url, "cannot be removed")
 
 
 class LocalOutput:
@@ -216,7 +247,7 @@ class LocalOutput:
         gone = self._before.keys() - self._files().keys()
         self.sync()
         for name in sorted(gone):
-            _remove(self._url_of(name))
+            remove(self._url_of(name))
             del self._before[name]
 
     def close(self, *, keeps_name: bool = False) -> None:
@@ -275,7 +306,7 @@ def shards_output(url: str, resume: bool) -> LocalOutput:
     output = LocalOutput(url, only=lambda name: name == "manifest.json")
     if not resume and (output.path / "manifest.json").exists():
         # Before any shard is replaced: the old manifest says that all are whole.
-        _remove(join(output.url, "manifest.json"))
+        remove(join(output.url, "manifest.json"))
     output.sync_shards()
     return output
 
