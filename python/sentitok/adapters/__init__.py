@@ -100,18 +100,19 @@ def workers_of(executor: Any, *, threads: bool = False) -> int | None:
 
 
 def finished(futures: Collection[Any], seconds: float) -> list[Any]:
-    """Returns the futures that are done: once one is, or none after some seconds.
+    """Returns the futures that are done, in their order: once one is, or none after some seconds.
 
     Args:
         futures: of `concurrent.futures`, or of submitit, whose futures have no more than `done`.
         seconds: how long to wait.
     """
     if all(isinstance(future, Future) for future in futures):
-        return [*wait(futures, seconds, FIRST_COMPLETED).done]
+        done = wait(futures, seconds, FIRST_COMPLETED).done
+        return [future for future in futures if future in done]
     until = time.monotonic() + seconds
-    while not (done := [future for future in futures if future.done()]) and time.monotonic() < until:
+    while not (ended := [future for future in futures if future.done()]) and time.monotonic() < until:
         time.sleep(_LOOK_S)
-    return done
+    return ended
 
 
 def is_visible(file: _Found) -> bool:
