@@ -23,7 +23,7 @@ EngineName = Annotated[
         metavar="NAME",
         help="Work on several parts of the input, or train several runs, at once: on processes of this "
         "machine, or on a cluster of ray or dask. The result is the same. All machines must see the files "
-        "and the output under the same paths.",
+        "and the output under the same paths, or URLs.",
         rich_help_panel="Parallel work",
     ),
 ]
