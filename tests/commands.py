@@ -33,11 +33,11 @@ def start(line: str, *, program: str = "sentitok", **options: Any) -> subprocess
     return subprocess.Popen([sys.executable, "-m", module, *line.split()], **given)
 
 
-def _inside(program: str, words: list[str], cwd: Path) -> Any:
+def _inside(program: str, words: list[str], cwd: Path, stdin: bytes) -> Any:
     if program == "sentitok":
         from cli_runs import run_inside
 
-        return run_inside(*words, cwd=cwd)
+        return run_inside(*words, cwd=cwd, stdin=stdin)
     from senti_in_process import senti
 
     return senti(*words, cwd=cwd)
@@ -54,10 +54,11 @@ def run(
 ) -> tuple[int, str, str]:
     """Runs a command line; returns its code, stdout and stderr.
 
-    In this process, which saves what a new one imports, unless it is given bytes or an environment.
+    In this process, which saves what a new one imports, unless it is given an environment, or is `senti` and
+    given bytes.
     """
-    if stdin is None and not options:
-        done = _inside(program, line.split(), cwd or Path.cwd())
+    if not options and (stdin is None or program == "sentitok"):
+        done = _inside(program, line.split(), cwd or Path.cwd(), stdin or b"")
         return done.code, done.out, done.err
     options["cwd"] = cwd
     if stdin is not None:
