@@ -5,7 +5,6 @@ import io
 import json
 import os
 import shutil
-import subprocess
 import sys
 import threading
 import warnings
@@ -19,7 +18,6 @@ from typer.main import get_command
 
 import sentitok
 from chat_templates import CHATML, IM, assistant, user
-from commands import environment
 from sentitok.cli.app import app
 from sentitok.embeddings.tensor_files import write_tensors
 from sentitok.locks import lock
@@ -36,27 +34,11 @@ class Done:
     err: str
 
 
-def run(*args: str | Path, cwd: Path, stdin: bytes = b"", **more: str) -> Done:
-    """Runs a command: in this process, unless it needs variables of its own."""
-    if not more:
-        return run_inside(*args, cwd=cwd, stdin=stdin)
-    done = subprocess.run(
-        [sys.executable, "-m", "sentitok.cli", *map(str, args)],
-        cwd=cwd,
-        input=stdin,
-        capture_output=True,
-        env=environment(**more),
-        timeout=120,
-        check=False,
-    )
-    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
 # To put it together takes as long as a short command; a process does it once.
 _COMMAND = get_command(app)
 
 
-def run_inside(*args: str | Path, cwd: Path, stdin: bytes = b"") -> Done:
+def run_inside(*args: str | Path, cwd: Path, stdin: bytes = b"", **variables: str) -> Done:
     """Runs a command in this process: a new one imports for a quarter of a second."""
     streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)]
     with (
@@ -66,6 +48,10 @@ def run_inside(*args: str | Path, cwd: Path, stdin: bytes = b"") -> Done:
         _piped(stdin) as given,
     ):
         warnings.simplefilter("default")
+        for name in ("NO_COLOR", "FORCE_COLOR"):  # what the user of the tests wishes
+            patch.delenv(name, raising=False)
+        for name, value in variables.items():
+            patch.setenv(name, value)
         patch.setattr(sys, "stdin", given)
         patch.setattr(sys, "stdout", streams[0])
         patch.setattr(sys, "stderr", streams[1])
@@ -79,6 +65,9 @@ def run_inside(*args: str | Path, cwd: Path, stdin: bytes = b"") -> Done:
         stream.seek(0)
         written.append(stream.read())
     return Done(code if isinstance(code, int) else 0, *written)
+
+
+run = run_inside
 
 
 @contextlib.contextmanager

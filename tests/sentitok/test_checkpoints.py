@@ -276,7 +276,7 @@ def big(text: Path) -> Path:
     ],
 )
 def test_killed_training_resumes(name: str, options: dict[str, Any], big: Path, tmp_path: Path) -> None:
-    check_kills(name, options, big, tmp_path, kills=3, seed=len(name))
+    check_kills(name, options, big, tmp_path, kills=2, seed=len(name))
 
 
 @pytest.mark.slow

@@ -145,7 +145,7 @@ def test_ctrl_c(job: str, tmp_path: Path) -> None:
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)
+        time.sleep(0.2)
         sent = time.time()
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=180)
