@@ -21,7 +21,10 @@ RUN_BY = {
     "docs/tutorials/classifier.md": "test_docs.py",
     "docs/tutorials/language-model.md": "test_docs.py",
     "docs/tutorials/tour.md": "test_tour.py",
-    "docs/how-to/classify.md": "test_docs.py",
+    **{
+        f"docs/how-to/{page}.md": "test_docs.py"
+        for page in ("extend", "count-tokens", "stream", "speed", "predict", "classify")
+    },
     "docs/how-to/several-labels.md": "test_docs.py",
     "docs/how-to/wrong-labels.md": "test_docs.py",
     "docs/how-to/thresholds.md": "test_docs.py",
