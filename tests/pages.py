@@ -44,6 +44,7 @@ PAGES = {
             "how-to/predict",
             "how-to/classify",
             "how-to/several-labels",
+            "how-to/ordered-labels",
             "how-to/wrong-labels",
             "how-to/thresholds",
             "how-to/compare",

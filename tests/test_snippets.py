@@ -26,6 +26,7 @@ RUN_BY = {
         for page in ("extend", "count-tokens", "stream", "speed", "predict", "classify")
     },
     "docs/how-to/several-labels.md": "test_docs.py",
+    "docs/how-to/ordered-labels.md": "test_docs.py",
     "docs/how-to/wrong-labels.md": "test_docs.py",
     "docs/how-to/thresholds.md": "test_docs.py",
     **{f"docs/how-to/{page}.md": "test_docs.py" for page in ("compare", "reproduce", "long-texts")},

@@ -29,7 +29,7 @@ from sentimodels.runs.families import resolve
 # Settings that are chosen from, by task and architecture.
 LOSSES = {"classification": ["cross-entropy"], "ordinal": ["likelihood", "coral"]}
 MODELS: dict[str, list[dict[str, Any]]] = {
-    "tfidf": [{"model": {"c": c}} for c in (0.5, 1.5, 5.0, 15.0)],
+    "tfidf": [{"model": {"c": c}} for c in (1.5, 5.0, 15.0, 50.0)],
     "bow": [{"model": {"fit_epochs": epochs}} for epochs in (2, 5)],
     "cnn": [{}],
 }
