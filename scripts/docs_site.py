@@ -17,6 +17,7 @@ OUTSIDE = ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 
 _ITEM = re.compile(r"([-*+]|\d{1,9}[.)]) +(?=\S)")
 _FENCE = re.compile(r"(`{3,}|~{3,})")
+_PICTURE = re.compile(r"^!\[[^\]]*\]\(([^)]+)\)$", re.M)
 _LINK = re.compile(r"\]\(([\w./-]+\.(?:md|png|svg))(?=[)#])")
 
 
@@ -37,7 +38,12 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Rewrites a page."""
-    return as_python_markdown(as_one_folder(markdown, page.file.src_uri))
+    return as_python_markdown(_with_larger_pictures(as_one_folder(markdown, page.file.src_uri)))
+
+
+def _with_larger_pictures(markdown: str) -> str:
+    """Links each picture to its file: a telephone shows it small, and the file can be enlarged."""
+    return _PICTURE.sub(r"[\g<0>](\1)", markdown)
 
 
 def as_one_folder(markdown: str, page: str) -> str:

@@ -207,3 +207,35 @@ def test_the_layout_of_the_code_is_that_of_the_tree() -> None:
         assert found <= named, (folder, found - named)
         for name in named:
             assert (ROOT / folder / name).is_dir() or list((ROOT / folder).glob(f"{name}.*")), name
+
+
+def reading_ease(text: str) -> float:
+    """Flesch's formula over the sentences of a page, without its blocks, tables, titles and code.
+
+    Syllables are counted by groups of vowels, which differs from a dictionary by a few per cent.
+    """
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    text = re.sub(r"^([|#!]|<!--).*$", "", text, flags=re.M)
+    text = re.sub(r"`[^`]*`", "", re.sub(r"\]\([^)]*\)", "]", text))
+    parts = re.split(r"[.!?:;]\s|\n\n|\n- ", text)
+    sentences = [words for part in parts if (words := re.findall(r"[A-Za-z][A-Za-z'-]*", part))]
+    words = [word.lower() for sentence in sentences for word in sentence]
+    syllables = sum(
+        max(1, len(re.findall(r"[aeiouy]+", re.sub(r"(?<=..)e[sd]?$", "", word)))) for word in words
+    )
+    return 206.835 - 1.015 * len(words) / len(sentences) - 84.6 * syllables / len(words)
+
+
+def test_reading_ease_ranks_texts() -> None:
+    plain = "The cat sat on the mat. It saw a dog."
+    learned = "Organizational considerations necessitate the utilization of interdisciplinary methodologies."
+    assert reading_ease(plain) > 90 > 0 > reading_ease(learned)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))],
+    ids=lambda path: path.name,
+)
+def test_the_first_pages_are_easy_to_read(page: Path) -> None:
+    assert reading_ease(page.read_text("utf-8")) >= 60
