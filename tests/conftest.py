@@ -79,12 +79,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "thorough" if THOROUG
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected stays to the end: garbage is looked for in what the tests make alone."""
+    """What is collected stays to the end: garbage is looked for in what the tests make alone.
+
+    And less often, which took 7 % of the time.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(10_000, 10, 10)
         gc.enable()
 
 

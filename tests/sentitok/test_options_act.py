@@ -122,7 +122,7 @@ PROBES: dict[str, list[list[str]]] = {
     "--window": [["--window", "3", "--alpha", "0.5"]],
     "--alpha": [["--alpha", "0.5"]],
     "--global-merges": [["--global-merges", "50"]],
-    "--against": [["--against", "reviews"]],
+    "--against": [["--against", "reviews"], ["--against", "dirty"]],
     "--special": [["--special", "<new>"], ["--special", "<new>=5000"]],
     "--min-frequency": [["--min-frequency", "300"]],
     "--initial-alphabet": [["--initial-alphabet", "xyz☃"]],
@@ -183,9 +183,10 @@ def options(command: str) -> Iterator[list[str]]:
 
 def calls() -> Iterator[tuple[str, str, str]]:
     for command, modes in MODES.items():
-        for mode in modes:
+        for mode, args in modes.items():
             for names in options(command):
-                if names[0] not in UNSEEN:
+                is_on = names[0] in args and names[0] not in PROBES  # a switch, which once more is the same
+                if names[0] not in UNSEEN and not is_on:
                     yield command, mode, names[0]
 
 
