@@ -163,8 +163,8 @@ impl fmt::Display for Error {
             }
             Self::VocabSize { requested, minimum } => write!(
                 f,
-                "vocab_size {requested} is too small: special tokens and alphabet, or what is extended and one \
-                 token more, need {minimum}; ask for at least {minimum}"
+                "vocab_size {requested} is too small: special tokens and alphabet, or the base and one more \
+                 token, need {minimum}; ask for at least {minimum}"
             ),
             Self::Memory { n, size } => write!(
                 f,

@@ -273,7 +273,7 @@ impl PieceOptions {
             let reason = if text.is_empty() {
                 "a token has a text"
             } else {
-                "a token is there once; <unk>, <s> and </s> are there by themselves, and have other texts by \
+                "give each token once; <unk>, <s> and </s> are added automatically, with other texts by \
                  unk_token, bos_token and eos_token"
             };
             return wrong("special_tokens", format!("{text:?}"), reason);

@@ -138,7 +138,7 @@ impl Vocab {
                 builder.push(None)?;
             }
             if builder.next_id() != *id as usize {
-                return Err(Error::format("vocabulary", format!("id {id} stands twice")));
+                return Err(Error::format("vocabulary", format!("id {id} occurs twice")));
             }
             builder.push(Some(token.as_ref()))?;
         }
@@ -268,7 +268,7 @@ impl VocabBuilder {
             hashbrown::hash_table::Entry::Occupied(other) => Err(Error::format(
                 "vocabulary",
                 format!(
-                    "token {:?} stands twice, as id {} and id {id}",
+                    "token {:?} occurs twice, as id {} and id {id}",
                     String::from_utf8_lossy(bytes),
                     other.get().1
                 ),
@@ -311,8 +311,8 @@ mod tests {
     #[test]
     fn invalid_tables_are_refused() {
         for (pairs, expected) in [
-            (vec![("a", 0), ("b", 0)], "id 0 stands twice"),
-            (vec![("a", 0), ("a", 1)], "stands twice, as id 0 and id 1"),
+            (vec![("a", 0), ("b", 0)], "id 0 occurs twice"),
+            (vec![("a", 0), ("a", 1)], "occurs twice, as id 0 and id 1"),
             (vec![("a", u32::MAX - 1)], "without a token"),
         ] {
             let error = Vocab::from_pairs(pairs).err().unwrap().to_string();

@@ -46,7 +46,7 @@ class TrainingError(SentiError):
 
 
 class ExportError(SentiError):
-    """An exported model that answers otherwise than the run it was made of."""
+    """An exported model whose answers differ from those of its run."""
 
 
 def not_numbers(what: str, or_else: str = "") -> CheckpointError:

@@ -326,7 +326,7 @@ impl SpModel {
                 return wrong("holds a NUL");
             }
             if !seen.insert(piece.as_str()) {
-                return wrong("stands twice");
+                return wrong("occurs twice");
             }
             if !score.is_finite() {
                 return wrong(&format!("has the score {score}; a score is a finite number"));

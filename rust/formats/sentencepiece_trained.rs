@@ -74,7 +74,7 @@ impl Tokenizer {
             Err(Error::Option { option, value, reason: reason.to_owned() })
         };
         if !trainer.pieces.special_tokens.iter().any(|token| token.1 == PieceKind::Unknown) {
-            let reason = "SentencePiece needs a token for what is unknown; name one, such as <unk>";
+            let reason = "SentencePiece needs a token for unknown characters; name one, such as <unk>";
             return wrong("unk_token", "None".to_owned(), reason);
         }
         if let Some(options) = trainer.pieces.normalizer_of(pipeline) {

@@ -61,9 +61,7 @@ pub(super) fn check(steps: &[PreTokenizer]) -> Result<()> {
         step => *at > 0 && step.rewrites(),
     };
     match steps.iter().enumerate().find(is_out_of_place) {
-        Some((at, step)) => {
-            refuse(format!("{} cannot stand at place {at} of a sequence of splitters", step.name()))
-        }
+        Some((at, step)) => refuse(format!("{} cannot be step {at} of a sequence of splitters", step.name())),
         None => Ok(()),
     }
 }
@@ -73,7 +71,7 @@ pub(super) fn byte_spelled(steps: Vec<PreTokenizer>) -> Result<PreTokenizer> {
     let is_out_of_place =
         |step: &&PreTokenizer| step.rewrites() || matches!(step, PreTokenizer::ByteSpelled { .. });
     if let Some(step) = steps.iter().find(is_out_of_place) {
-        return refuse(format!("{} cannot stand behind ByteLevel", step.name()));
+        return refuse(format!("{} cannot follow ByteLevel", step.name()));
     }
     check(&steps)?;
     Ok(PreTokenizer::ByteSpelled { steps })

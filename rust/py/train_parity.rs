@@ -232,7 +232,7 @@ pub(super) fn train_parity_bpe<'py>(
                 return Err(Error::Option {
                     option: "ratios",
                     value: "given".to_owned(),
-                    reason: "the development texts decide; give one of the two".to_owned(),
+                    reason: "development texts and ratios exclude each other; give one of them".to_owned(),
                 }
                 .into());
             }

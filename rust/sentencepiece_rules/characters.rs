@@ -100,7 +100,7 @@ impl<'a> CountedWords<'a> {
             Err(_) => Err(Error::Option {
                 option: "pieces",
                 value: format!("{:?}", String::from_utf8_lossy(piece)),
-                reason: "what is made of characters cannot be trained on a piece that is not UTF-8; replace \
+                reason: "a tokenizer of characters cannot be trained on a piece that is not UTF-8; replace \
                          invalid bytes while reading"
                     .to_owned(),
             }),

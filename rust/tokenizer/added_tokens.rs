@@ -120,10 +120,10 @@ impl AddedTokens {
                 return Err(Error::format("added token", format!("id {} has no text", token.id)));
             }
             if by_content.insert(token.content.clone(), at).is_some() {
-                return Err(Error::format("added token", format!("{:?} stands twice", token.content)));
+                return Err(Error::format("added token", format!("{:?} occurs twice", token.content)));
             }
             if by_id.insert(token.id, at).is_some() {
-                return Err(Error::format("added token", format!("id {} stands twice", token.id)));
+                return Err(Error::format("added token", format!("id {} occurs twice", token.id)));
             }
         }
         Ok(Self { tokens, by_content, by_id, normalizer: normalizer.cloned() })

@@ -81,7 +81,7 @@ impl Template {
                 return Err(Error::format(
                     at(),
                     format!(
-                        "a text stands there {} times; at most {} are supported",
+                        "it has a text {} times; at most {} are supported",
                         first.max(second),
                         Self::MAX_COPIES
                     ),
@@ -91,7 +91,7 @@ impl Template {
             if n_parts > Self::MAX_PARTS {
                 return Err(Error::format(
                     at(),
-                    format!("{n_parts} parts; at most {} may stand around each text", Self::MAX_PARTS),
+                    format!("{n_parts} parts; at most {} may surround each text", Self::MAX_PARTS),
                 ));
             }
         }

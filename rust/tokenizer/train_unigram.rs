@@ -171,7 +171,10 @@ impl fmt::Display for UnigramStop {
         match self {
             Self::VocabFull => f.write_str("the vocabulary has the size asked for"),
             Self::NoPieces { seeds } => {
-                write!(f, "no further piece was worth its place: the text holds {seeds} that could be pieces")
+                write!(
+                    f,
+                    "no further piece makes the text more likely: it holds {seeds} that could be pieces"
+                )
             }
         }
     }

@@ -291,7 +291,11 @@ impl ParityBpeTrainer {
             }
         }
         if first.development.is_some() && first.ratio.is_some() {
-            return refuse("ratios", "given".to_owned(), "development texts decide; give one of the two");
+            return refuse(
+                "ratios",
+                "given".to_owned(),
+                "ratios and development texts exclude each other; give one of them",
+            );
         }
         if let Variant::Window { size, alpha } = self.variant {
             if size == 0 {

@@ -164,7 +164,7 @@ fn errors_name_the_place_and_what_was_found() {
         (set("/model/type", json!("Words")), &["$.model.type", "\"Words\"", "BPE"]),
         (set("/model/vocab", json!([])), &["$.model.vocab", "expected an object of tokens"]),
         (set("/model/vocab/ab", json!(-1)), &["$.model.vocab[\"ab\"]", "-1"]),
-        (set("/model/vocab/ab", json!(1)), &["$.model.vocab", "id 1 stands twice"]),
+        (set("/model/vocab/ab", json!(1)), &["$.model.vocab", "id 1 occurs twice"]),
         (set("/model/vocab/ab", json!(4294967294u32)), &["$.model.vocab", "without a token"]),
         (set("/model/merges/0", json!("a c")), &["$.model.merges[0]", "\"c\"", "not in the vocabulary"]),
         (set("/model/merges/0", json!("ab")), &["$.model.merges[0]", "one space"]),

@@ -236,7 +236,7 @@ fn refused_models() {
     for (name, pieces, byte_fallback, expected) in [
         ("empty", add(piece("", 0.0, PieceKind::Normal)), false, "piece 8 is empty"),
         ("NUL", add(piece("a\0", 0.0, PieceKind::Normal)), false, "holds a NUL"),
-        ("twice", add(piece("b", 0.0, PieceKind::Normal)), false, "stands twice"),
+        ("twice", add(piece("b", 0.0, PieceKind::Normal)), false, "occurs twice"),
         ("score", add(piece("x", f32::NAN, PieceKind::Normal)), false, "has the score NaN"),
         ("long", add(piece(&"x".repeat(8000), 0.0, PieceKind::Normal)), false, "has 8000 bytes"),
         ("unknown", add(piece("x", 0.0, PieceKind::Unknown)), false, "second unknown"),

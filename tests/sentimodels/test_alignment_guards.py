@@ -111,13 +111,13 @@ def test_what_is_trained_on_judges_nothing(made: Path, tmp_path: Path) -> None:
         tmp_path / "run",
         callbacks=Callbacks(on_warning=notes.append),
     )
-    assert any("openings are left out: one that judges begins alike" in note for note in notes)
+    assert any("openings are left out: a held-out one begins alike" in note for note in notes)
     # So are prompts.
     rows = (made / "pairs.jsonl").read_text().splitlines()[:20]
     twice = write_lines(tmp_path / "twice.jsonl", [*rows, *[row.replace("fun", "film") for row in rows]])
     config = config_of(made, "dpo", data={"train": str(twice)}, train={"max_steps": 1})
     train(config, tmp_path / "dpo", callbacks=Callbacks(on_warning=notes.append))
-    assert any("pairs are left out: their prompt is one that judges" in note for note in notes)
+    assert any("pairs are left out: their prompt is held out" in note for note in notes)
 
 
 def test_parts_of_one_table(made: Path, tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_a_data_set_that_was_encoded_gives_the_same_rows(tmp_path: Path) -> None
     with pytest.raises(DataError, match=r"encoded by another tokenizer than .*other.json: by SHA-256"):
         corpus_of(tmp_path / "four", tmp_path / "shards", data={"tokenizer": str(tmp_path / "other.json")})
     encode_files(jsonl, tmp_path / "bare", tokenizer)
-    with pytest.raises(DataError, match="nothing stands between its documents; encode it again with"):
+    with pytest.raises(DataError, match="no separator; encode it again with"):
         corpus_of(tmp_path / "five", tmp_path / "bare", **named)
 
 

@@ -153,7 +153,7 @@ def test_rows_that_judged_the_teacher_are_left_out(made: Path, tmp_path: Path) -
         callbacks=Callbacks(on_warning=notes.append),
     )
     assert about["rows"]["train"] == 360
-    assert any("40 rows of" in note and "judged the teacher are left out" in note for note in notes)
+    assert any("40 rows of" in note and "the teacher was evaluated are left out" in note for note in notes)
     kept = TrainingRecord.load(tmp_path / "student").rows["train"]
     assert not set(kept) & set(TrainingRecord.load(made / "teacher").rows["valid"])
 
@@ -218,7 +218,7 @@ def test_what_fitted_an_ensemble_does_not_teach(made: Path, tmp_path: Path) -> N
     Ensemble((member,), (1.0,)).save(tmp_path, [made / "teacher"], read_table(dev).sha256)
     assert table.sha256 != read_table(dev).sha256
     config = student(made, task={"teacher": str(tmp_path)}, data={"train": str(dev)})
-    with pytest.raises(DataError, match="its rows fitted the weights"):
+    with pytest.raises(DataError, match="were chosen on its rows"):
         train(config, tmp_path / "student")
 
 

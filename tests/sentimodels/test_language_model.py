@@ -128,7 +128,7 @@ def test_a_budget_that_is_given_takes_the_place_of_the_presets_own() -> None:
         ({"train": {"refit": True}}, "train.refit: unknown key"),
         (
             {"task": {"rate": 0.2}},
-            "only task.kind masked has this key .--mask-rate",
+            "task.rate: only task.kind masked has this key",
         ),
         ({"preset": ["nano"]}, r"gpt has no preset \['nano'\]; did you mean nano\?"),
         ({"preset": 3}, "gpt has no preset 3; there are: nano"),

@@ -97,7 +97,7 @@ def test_mfu_is_said_with_formula_and_peak() -> None:
             "type senti import gpt2 -o RUN, then senti pretrain FILE --init",
         ),
         (["--resume", "lm/more"], "lm/more: has finished; nothing to resume"),
-        (["books.txt", "--mask-rate", "0.2"], "task.rate: unknown key; only task.kind masked has this key"),
+        (["books.txt", "--mask-rate", "0.2"], "--mask-rate: only task.kind masked has this key"),
         (
             ["books.txt", "--init", "lm/more", "--set", "model.d_model=20"],
             "here model.d_model 20 (there 16): leave out what says otherwise, or --init",

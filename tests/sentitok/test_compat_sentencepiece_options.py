@@ -39,7 +39,7 @@ def trained(library: Any, **options: Any) -> bytes:
 def test_a_symbol_stands_once(options: dict[str, Any]) -> None:
     with pytest.raises(RuntimeError):
         trained(theirs, **options)
-    with pytest.raises(RuntimeError, match="stands twice in control_symbols and user_defined_symbols"):
+    with pytest.raises(RuntimeError, match="is given twice in control_symbols and user_defined_symbols"):
         trained(ours, **options)
 
 

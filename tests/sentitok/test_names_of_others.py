@@ -142,4 +142,4 @@ def test_sizes_and_tokens_of_commands(tmp_path: Path) -> None:
     assert (code, "such as 32000 or 32k" in " ".join(said.split())) == (2, True)
     code, _, said = run("train-unigram corpus.txt --vocab 32 --special <s> -o x.json", cwd=tmp_path)
     assert code == 2
-    assert "are there by themselves" in " ".join(said.split())
+    assert "are added automatically" in " ".join(said.split())

@@ -33,7 +33,7 @@ TEXTS = [
 
 #: What docs/explanation/exactness.md says is refused.
 REFUSED = re.compile(
-    r"id \d+ stands twice|ids without a token|is not in the vocabulary$|special_tokens: the field"
+    r"id \d+ occurs twice|ids without a token|is not in the vocabulary$|special_tokens: the field"
     r"|they must be 0 to|has 0 bytes|expected an array of tokens and scores"
     r"|with ByteLevel it is not supported"
 )

@@ -342,7 +342,7 @@ REFUSED: list[tuple[str, stages.Json, str]] = [
     (
         "post_processor",
         stages.template(["$A"], ["$A"] * 65),
-        r"\$\.post_processor\.pair: a text stands there 65 times; at most 64 are supported",
+        r"\$\.post_processor\.pair: it has a text 65 times; at most 64 are supported",
     ),
     (
         "pre_tokenizer",

@@ -24,9 +24,7 @@ TEXTS = 5
 #: How tokenizers is called ends in one of these where a file or a text is beyond it.
 BEYOND = (Exception, BaseException)
 #: What is refused on reading, with the reason; see "Files that are refused" in docs/explanation/exactness.md.
-REFUSED = re.compile(
-    r"not supported|cannot stand in a sequence|is not in the vocabulary|takes it as id|stands twice"
-)
+REFUSED = re.compile(r"not supported|cannot be step|is not in the vocabulary|takes it as id|occurs twice")
 
 Difference = tuple[str, Any]
 

@@ -313,7 +313,7 @@ def _cut(prompts: list[list[int]], setup: Setup) -> list[list[int]]:
 
 
 def _apart(parts: Parts, say: Callable[[str], None]) -> Parts:
-    """Leaves out pairs whose prompt is one that judges.
+    """Leaves out pairs whose prompt is held out.
 
     Raises:
         DataError: if none is left.
@@ -321,8 +321,11 @@ def _apart(parts: Parts, say: Callable[[str], None]) -> Parts:
     judged = set(map(fold, parts.judge.texts))
     kept = [row for row, prompt in enumerate(parts.train.texts) if fold(prompt) not in judged]
     if not kept:
-        raise DataError(f"{parts.train.source}: every prompt is one that judges; give other pairs to judge")
+        raise DataError(
+            f"{parts.train.source}: every prompt is held out, so none is left to train on; give "
+            "other pairs with --held-out"
+        )
     if n_left_out := len(parts.train) - len(kept):
         are = "pair is left out: its" if n_left_out == 1 else "pairs are left out: their"
-        say(f"{n_left_out:,} {are} prompt is one that judges")
+        say(f"{n_left_out:,} {are} prompt is held out")
     return replace(parts, train=parts.train.take(kept))

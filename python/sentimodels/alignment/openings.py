@@ -220,7 +220,7 @@ def _not_trained_on(judge: Table, train: Table, seen: Seen, data: AlignDataConfi
         )
     fresh = np.flatnonzero(~copies)
     if len(fresh) < 2:
-        raise DataError(f"{judge.source}: {len(fresh)} rows that judge, at least 2 are needed; give more")
+        raise DataError(f"{judge.source}: {len(fresh)} held-out rows; at least 2 are needed")
     return judge.take(_some(fresh, data.n_held_out, data.split_seed))
 
 
@@ -252,9 +252,12 @@ def encode(
     kept = [row for row in train if tuple(row) not in judged]
     if n_left_out := len(train) - len(kept):
         are = "opening is" if n_left_out == 1 else "openings are"
-        say(f"{n_left_out:,} {are} left out: one that judges begins alike")
+        say(f"{n_left_out:,} {are} left out: a held-out one begins alike")
     if not kept:
-        raise DataError(f"{parts.train.source}: every opening is one that judges; raise --opening-tokens")
+        raise DataError(
+            f"{parts.train.source}: every opening is also held out, so none is left to train on; "
+            "raise --opening-tokens"
+        )
     return Openings(kept, judge)
 
 

@@ -77,7 +77,7 @@ def gae(
             raise ValueError(f"{name} {factor:g}: expected a number from 0 to 1")
     begins = mask & ~torch.nn.functional.pad(mask, (1, 0))[:, :-1]
     if bool((begins.sum(1) > 1).any()):
-        raise ValueError("mask: the tokens of an answer stand together; this one has a gap")
+        raise ValueError("mask: the tokens of an answer follow each other without a gap; these have one")
     advantages = torch.zeros_like(values)
     following = torch.zeros_like(values[:, 0])
     value = torch.zeros_like(following)

@@ -179,8 +179,8 @@ def encode_pairs(
                 raise DataError(f"{at}: {name} {text!r} has no tokens; write a text, or take the pair out")
         if not ahead and not prompt:
             raise DataError(
-                f"{at}: the prompt {pairs[number].prompt!r} has no tokens, so there is nothing to go on "
-                "from; take the pair out, or add --begin"
+                f"{at}: the prompt {pairs[number].prompt!r} has no tokens, so there is nothing to "
+                "continue; take the pair out, or add --begin"
             )
         if answers[0] == answers[1]:
             raise DataError(f"{at}: chosen and rejected have the same tokens; take the pair out")

@@ -175,7 +175,7 @@ def load_reward(task: JudgedConfig, device: str) -> Reward | None:
     predictor = load_predictor(Path(task.reward_run), device)
     if task.reward is None:
         raise ConfigError(
-            f"task.reward: which label of {task.reward_run} is worth something? It has "
-            f"{', '.join(predictor.labels.names)}; name one, as in --reward {predictor.labels.names[-1]}"
+            f"task.reward: name the label of {task.reward_run} to reward, as in --reward "
+            f"{predictor.labels.names[-1]}; it has {', '.join(predictor.labels.names)}"
         )
     return Reward(predictor, reward_weights(task.reward), task.reward_value, task.reward_run)

@@ -38,13 +38,13 @@ __all__ = [
 
 def _in_order(value: tuple[int, int]) -> tuple[int, int]:
     if not 1 <= value[0] <= value[1]:
-        raise ValueError(f"{list(value)}: expected 1 <= shortest <= longest")
+        raise ValueError("expected 1 <= shortest <= longest")
     return value
 
 
 def _in_order_or_none(value: tuple[int, int]) -> tuple[int, int]:
     if value != (0, 0) and not 1 <= value[0] <= value[1]:
-        raise ValueError(f"{list(value)}: expected 1 <= shortest <= longest, or [0, 0]")
+        raise ValueError("expected 1 <= shortest <= longest, or [0, 0]")
     return value
 
 

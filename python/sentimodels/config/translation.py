@@ -161,7 +161,7 @@ class Seq2SeqConfig(Section):
     @classmethod
     def _with_source(cls, prompt: str) -> str:
         if prompt.count("{source}") != 1:
-            raise ValueError("expected {source} once, where the source stands")
+            raise ValueError("expected {source} once, where the source goes")
         return prompt
 
 

@@ -215,7 +215,8 @@ class Exclusion:
             return []
         if not n_kept:
             raise DataError(
-                f"{source}: --exclude {self.source} has the text of every row; give rows that it has not"
+                f"{source}: --exclude {self.source} has the text of every row; give rows that it "
+                "does not list"
             )
         are = "row is" if n_rows - n_kept == 1 else "rows are"
         return [

@@ -311,7 +311,7 @@ def _form_of(
         other = next(cell for cell in distinct if not isinstance(as_list(cell), list))
         raise DataError(
             f'{path}: {place(other)}: {other[:60]!r} is not a list, as other labels are; write ["joy"], or '
-            "name what stands between labels: --label-separator CHAR"
+            "name the separator of labels: --label-separator CHAR"
         )
     if lists or wanted == JSON:
         return JSON, "written as lists"

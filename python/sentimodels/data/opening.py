@@ -541,7 +541,7 @@ def guessed(path: Path, source: Iterable[bytes]) -> str:
     found = _latin(data, 1.9) or _by_script(data) or _latin(data, 4) or _by_normalizer(data)
     if found is None:
         raise DataError(
-            f"{path}: {where} is not utf-8, and what else it is is unclear; give its encoding, as in "
+            f"{path}: {where} is not UTF-8, and its encoding cannot be recognised; give it, as in "
             "--encoding cp1252, --encoding latin-1 or --encoding gb18030"
         )
     return found

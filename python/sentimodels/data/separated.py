@@ -986,8 +986,8 @@ def _refuse_title(rows: list[list[str]], path: Path, known: Callable[[str], bool
             if sum(map(known, names)) > 1:
                 header = ", ".join(name.strip() for name in names)
                 raise DataError(
-                    f"{path}: the names of the columns ({header}) are not in its first line; delete what is "
-                    "above them, or give --no-header"
+                    f"{path}: the names of the columns ({header}) are not in its first line; delete the "
+                    "lines above them, or give --no-header"
                 )
 
 
@@ -1012,8 +1012,8 @@ def _refuse_title_of_table(rows: list[list[str]], lines: list[int], path: Path) 
         if any(len(side) >= 5 and 1 < len(set(side)) <= len(side) // 2 for side in sides):
             raise DataError(
                 f"{path}: line {lines[0]} has one column, and each line from {lines[start]} on has "
-                f"{widths.pop()}, separated by {shown(separator)}; delete what is above it if it is a title, "
-                "or give --no-header if each line is a text"
+                f"{widths.pop()}, separated by {shown(separator)}; delete the lines above if they are a "
+                "title, or give --no-header if each line is a text"
             )
 
 
@@ -1053,6 +1053,6 @@ def _refuse_blanks(
     for place in range(len(rows[0]) if rows else 0):
         if all(row[place] for row in behind_blanks if place < len(row)):
             raise DataError(
-                f"{path}: column {place + 1}: a blank stands between {shown(separator)} and each quote; take "
-                f"it out, so that {rows[0][place]!r} is a quoted cell"
+                f"{path}: column {place + 1}: there is a blank between {shown(separator)} and each quote; "
+                f"delete it, so that {rows[0][place]!r} is a quoted cell"
             )

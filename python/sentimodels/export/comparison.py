@@ -84,8 +84,8 @@ def compare(
         n_other, n_texts = n_other + int(other.sum()), n_texts + len(some)
     if worst > tolerance or n_other or not np.isfinite(worst):
         raise ExportError(
-            f"the export answers otherwise than the run: a probability by {worst:.2g} (allowed "
-            f"{tolerance:g}), {n_other} of {n_texts} labels; nothing is written"
+            f"the export differs from the run: in probabilities by up to {worst:.2g} (allowed "
+            f"{tolerance:g}), in {n_other} of {n_texts} labels; nothing is written"
         )
     return {"texts": len(texts), "worst": worst, "tolerance": tolerance, "labels_differ": n_other}
 

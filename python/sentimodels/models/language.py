@@ -136,7 +136,7 @@ def masked_model(config: LanguageConfig, backbone: Backbone, vocab_size: int) ->
     """Puts a head that predicts masked tokens on a backbone; see `build_language_model`."""
     assert isinstance(config.task, MaskedConfig)
     if backbone.causal:
-        raise ConfigError(f"{config.arch} sees what is before a token only; take bert or encoder")
+        raise ConfigError(f"{config.arch} reads only the tokens before a token; take bert or encoder")
     with torch.no_grad():
         _start(backbone)
     second = config.task.next_sentence

@@ -432,7 +432,7 @@ def estimate(config: RunConfig, tables: Tables) -> float:
 def _estimate(config: RunConfig, tables: Tables) -> float:
     n_rows = len(tables.train)
     more = tables.spread(_FITTED_ROWS)
-    few = tables.spread(-(-len(more) // 4))
+    few = tables.spread(max(2, -(-len(more) // 4)))  # one row has one label, which no classifier fits
     if is_fitted(config):
         first, then = (seconds_of_fit(config, tables.some(chosen)) for chosen in (few, more))
         a_row = max(0.0, then - first) / max(1, len(more) - len(few))

@@ -409,8 +409,8 @@ def listed(folder: Path) -> dict[str, dict[str, Any]]:
     files = read_json(folder / MANIFEST).get("files")
     if not isinstance(files, dict) or not all(map(_is_entry, files.values())):
         raise CheckpointError(
-            f"{folder / MANIFEST}: damaged: it has not size and SHA-256 of every file; take a copy of the "
-            "run that is whole"
+            f"{folder / MANIFEST}: damaged: the size or SHA-256 of a file is missing; take a complete "
+            "copy of the run"
         )
     return files
 

@@ -363,14 +363,14 @@ def _check_alignment(config: AlignConfig) -> None:
     for key in ("patience", "evaluate_every"):
         if getattr(config.train, key):
             raise ConfigError(
-                f"train.{key}: an alignment keeps its last weights, so that nothing is chosen on what "
-                "judges; leave it out"
+                f"train.{key}: an alignment keeps its last weights, so that no step is chosen on held-out "
+                "rows; leave it out"
             )
     task = config.task
     if task.kind == "ppo" and task.reward_run is None:
         raise ConfigError("task.reward_run: name a classifier whose answers are the reward: --reward-run RUN")
     if task.reward is not None and task.reward_run is None:
-        raise ConfigError("task.reward: of which classifier? Name its run: --reward-run RUN")
+        raise ConfigError("task.reward: name the classifier that gives it: --reward-run RUN")
 
 
 def _classifier_defaults(given: Mapping[str, Any], kind: str) -> tuple[dict[str, Any], type[Section]]:
@@ -704,6 +704,13 @@ def _said(kind: type[Section], item: Any, prefix: str, root: Mapping[str, type[S
         if item["type"] in ("model_type", "dict_type"):
             message = f"should be a section, as in [{where}]"
         given = item.get("input")
+        if item["type"] == "value_error":  # written here, with the value
+            name, *_ = message.split(" ", 1)
+            if path and name == path[-1]:
+                return f"{where}{message.removeprefix(name)}"
+            section = root.get(where, kind)
+            if isinstance(given, dict) and name in section.model_fields:
+                return f"{where}.{message}".removeprefix(".")
         return f"{where}: {message}" + ("" if isinstance(given, dict) else f", not {given!r}")
     known = list((kind if len(path) < 2 else root.get(path[-2], kind)).model_fields)
     elsewhere = [name for name, section in root.items() if path[-1] in section.model_fields]
@@ -711,11 +718,11 @@ def _said(kind: type[Section], item: Any, prefix: str, root: Mapping[str, type[S
     if path[-1] in ("arch", "preset"):
         hint = f"{path[-1]} stands at the top of the file, above all sections"
     elif others and prefix == "task.":  # that of another task
-        options = dict(root[f"task.{others[0]}"].flags())
-        named = f" ({options[path[-1]]['flag']})" if path[-1] in options else ""
-        hint = f"only task.kind {' and '.join(others)} has this key{named}"
+        return f"{where}: only task.kind {' and '.join(others)} has this key"
     elif elsewhere:
         hint = f"did you mean {elsewhere[0].split('.')[0]}.{path[-1]}?"
     else:
-        hint = did_you_mean(path[-1], known).rstrip() or f"there are {', '.join(known)}"
+        archs = [name for name, row in ARCHITECTURES.items() if prefix == "model." and row.config is kind]
+        there = f"{' and '.join(archs)} {'have' if len(archs) > 1 else 'has'}" if archs else "there are"
+        hint = did_you_mean(path[-1], known).rstrip() or f"{there} {', '.join(known)}"
     return f"{where}: unknown key; {hint}"

@@ -137,8 +137,8 @@ def tokenizer_of_start(config: LanguageConfig) -> Tokenizer | None:
     start = config.train.init_from
     if start is not None and (Path(start) / "config.toml").is_file() and family_of(Path(start)) is TRANSLATOR:
         raise ConfigError(
-            f"train.init_from {start}: a translation model; senti translate train FILES --init {start} goes "
-            "on with it"
+            f"train.init_from {start}: a translation model; senti translate train FILES --init {start} "
+            "continues it"
         )
     if start is None or config.data.tokenizer is not None or not Path(start).is_dir():
         return None

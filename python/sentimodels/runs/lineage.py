@@ -62,7 +62,7 @@ def check_same_rows(run: Path, now: TrainingRecord) -> None:
     for source in now.sources:
         if (source.sha256, source.rows) not in then:
             raise CheckpointError(
-                f"{source.source}: has changed since the run began, or is divided otherwise; start a new one"
+                f"{source.source}: has changed since the run began, or is split differently; start a new one"
             )
 
 

@@ -39,8 +39,8 @@ def train_twice(
     tables = tables or read_tables(config)
     if tables.valid is None:
         raise ConfigError(
-            "train.refit: validation rows must choose the number of steps first; set data.valid_share, "
-            "or name a file: --valid FILE"
+            "train.refit: the number of steps is chosen on validation rows; set data.valid_share, or "
+            "name a file: --valid FILE"
         )
     about = execute(_choosing(config, tables), out / FIRST, callbacks)
     return _again(config, about, tables, out, callbacks)

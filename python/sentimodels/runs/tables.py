@@ -285,8 +285,8 @@ class Tables:
         elsewhere = Counter(label for part in parts for label in chain.from_iterable(part.names_of_rows()))
         raise DataError(
             f"{self.train.source}: no training row has the label {count_of(elsewhere, missing)}: its rows "
-            "judge, because they are too few, of one group or copies of one another; give more rows, a file "
-            "of validation rows (--valid FILE), or hold none out (--valid-share 0)"
+            "are held out, because they are few, of one group or copies of one another; give more rows, a "
+            "file of validation rows (--valid FILE), or hold none out (--valid-share 0)"
         )
 
     @classmethod

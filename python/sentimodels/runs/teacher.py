@@ -96,7 +96,7 @@ def _leave_out_judges(tables: Tables, teacher: Path, records: Sequence[TrainingR
     fitted = members_of(teacher) is not None and read_ensemble(teacher).get("dev_sha256") == rows.sha256
     if fitted and not own:
         raise DataError(
-            f"{rows.source}: its rows fitted the weights of {teacher}; give other texts to learn from"
+            f"{rows.source}: the weights of {teacher} were chosen on its rows; give other texts to learn from"
         )
     judged = np.zeros(len(rows), dtype=np.bool_)
     for record in records:
@@ -105,9 +105,13 @@ def _leave_out_judges(tables: Tables, teacher: Path, records: Sequence[TrainingR
     if not judged.any():
         return
     if judged.all():
-        raise DataError(f"{rows.source}: all its rows judged the teacher; give other texts to learn from")
+        raise DataError(
+            f"{rows.source}: the teacher was evaluated on all its rows; give other texts to learn from"
+        )
     tables.train = rows.take(np.flatnonzero(~judged))
-    tables.notes.append(f"{int(judged.sum()):,} rows of {rows.source} that judged the teacher are left out")
+    tables.notes.append(
+        f"{int(judged.sum()):,} rows of {rows.source} on which the teacher was evaluated are left out"
+    )
 
 
 def _of_teacher(name: str, table: Table, records: Sequence[TrainingRecord]) -> list[str]:

@@ -191,9 +191,7 @@ def _index(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None, re
         tokenizer = as_saved(tokenizer)
     end = whole.manifest.get("separator")
     if not isinstance(end, int):
-        raise DataError(
-            f"{path}: nothing stands between its documents; encode it again with --separator TOKEN"
-        )
+        raise DataError(f"{path}: its documents have no separator; encode it again with --separator TOKEN")
     if config.task.kind == "masked":
         tokenizer, _ = masked_tokens(tokenizer)
     exclusion, left_out, limit = Exclusion.read(config.data.exclude), 0, config.data.limit

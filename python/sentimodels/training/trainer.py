@@ -241,8 +241,8 @@ class _Run:
         if self._goes_on() and (then := world_of(parts["random"])) != self.all.world:
             how = f"with torchrun --nproc-per-node {then} -m sentimodels ..."
             raise CheckpointError(
-                f"{path}: the number of processes was {then} and is {self.all.world}, so batches would be "
-                f"others; resume {how if then > 1 else 'without torchrun'}"
+                f"{path}: the number of processes was {then} and is {self.all.world}, so batches would "
+                f"differ; resume {how if then > 1 else 'without torchrun'}"
             )
         if not self.all.main:  # what was counted is that of all processes
             self.progress.tokens = self.progress.places = 0

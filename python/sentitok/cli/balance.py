@@ -153,7 +153,7 @@ class Balance:
             _check_languages("--development", options["development"], languages)
         if self.ratio:
             if self.development:
-                raise UsageError("--ratio: the texts of --development decide; give one of the two")
+                raise UsageError("--ratio and --development exclude each other; give one of them")
             options["ratios"] = _ratios(self.ratio)
             _check_languages("--ratio", options["ratios"], languages)
         return replace(

@@ -11,6 +11,7 @@ import errno
 import functools
 import inspect
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -133,6 +134,32 @@ def with_groups(command: Callable[..., None], groups: Mapping[str, OptionGroup])
     # 2026-11-30: typer reads it; functions have none in the types
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return called
+
+
+# What the library calls an option whose parameter has another name.
+_LIBRARY_NAMES = {
+    "pre_tokenizer_name": "pre_tokenizer",
+    "special": "special_tokens",
+    "user_defined": "user_defined_symbols",
+    "vocab": "vocab_size",
+}
+
+
+def as_typed(message: str) -> str:
+    """Returns a message that names the options that were typed instead of the library's arguments.
+
+    `vocab_size 10 is too small` is `--vocab 10 is too small`, and a key of a configuration such as
+    `data.max_tokens` the option that sets it. A name of one word stands for the option only at the beginning:
+    elsewhere `format` is a word.
+    """
+    for name, flag in _typed.get().items():
+        called = _LIBRARY_NAMES.get(name, name.replace("__", "."))
+        is_a_word = not set("._") & set(called)
+        for before, text in ((r"(?<![\w./`'\"=-])", called), ("^", called.rpartition(".")[2])):
+            if before == "^" or not is_a_word:
+                value = r"(?![\w=(]|\.\w| \()( = true\b| =(?= ))?"
+                message = re.sub(rf"{before}`?{re.escape(text)}`?{value}", flag, message)
+    return message
 
 
 def refuse(reason: str, *names: str) -> None:
@@ -463,7 +490,7 @@ class Command(TyperCommand):
 
                 complain(traceback.format_exc().rstrip())
             else:
-                complain(f"{self.program}: {shortened(self.line(error))}")
+                complain(f"{self.program}: {shortened(as_typed(self.line(error)))}")
             ctx.exit(self.code(error))
         finally:
             _typed.reset(typed)

@@ -100,7 +100,7 @@ def run_server(
     with bound:
         app, names = make(hosts_of(host, bound))
         if not is_loopback(bound):
-            output.note("others can reach this address, and may ask these models anything")
+            output.note("other machines can reach this address and use these models")
         url = url_of(bound)
         bound.listen()
         value: dict[str, Any] = {"url": url, "models": names}

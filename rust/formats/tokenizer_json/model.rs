@@ -212,7 +212,7 @@ impl RawModel<'_> {
         }
         let vocab = vocab(&spelled, unit, "$.model.vocab")?;
         if let Some((token, id)) = outside.iter().find(|(_, id)| vocab.bytes(**id).is_some()) {
-            return Err(Error::format("$.model.vocab", format!("id {id} stands twice, once for {token:?}")));
+            return Err(Error::format("$.model.vocab", format!("id {id} occurs twice, once for {token:?}")));
         }
         Ok(Tokens { vocab, outside })
     }

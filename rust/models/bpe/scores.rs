@@ -303,7 +303,7 @@ impl Bpe {
         }
         let is_char = |id: &&TokenId| self.vocab.bytes(**id).is_some_and(|text| single_char(text).is_some());
         if let Some(id) = self.options.user_defined.iter().find(|id| !is_char(id)) {
-            return Err(format!("token {} is the user's: it is found before all merging", name(*id)));
+            return Err(format!("token {} is user-defined: it is found before all merging", name(*id)));
         }
         if let Some(id) = self.options.control.iter().chain(&self.unk_id).find(is_char) {
             return Err(format!("token {} is a character that no text becomes; a list finds it", name(*id)));

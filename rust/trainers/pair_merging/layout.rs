@@ -126,8 +126,7 @@ impl SymbolLayout {
             return Err(Error::Option {
                 option: "pieces",
                 value: format!("{} symbols in distinct pieces", self.slots.len()),
-                reason: "at most 2^32 can be trained on; raise the least count of a piece, or sample"
-                    .to_owned(),
+                reason: "at most 2^32 can be trained on; raise min_count, or train on a sample".to_owned(),
             });
         }
         Ok(self)

@@ -62,7 +62,7 @@ pub(super) fn finish(
             option: "vocab_size",
             value: options.vocab_size.to_string(),
             reason: format!(
-                "only {} pieces are worth their place; ask for at most that, or leave out hard_vocab_limit",
+                "the text gives only {} pieces; ask for at most that, or leave out hard_vocab_limit",
                 pieces.len()
             ),
         });

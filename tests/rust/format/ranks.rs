@@ -40,7 +40,7 @@ fn ranks_are_read_and_written() {
         ("large rank", file.replace("IQ== 33", "IQ== 4294967295"), "line 34"),
         ("huge rank", file.replace("IQ== 33", "IQ== 4294967290"), "without a token"),
         ("no token", file.replace("IQ== 33", " 33"), "line 34"),
-        ("twice", file.replace("IQ== 33", "Ig== 33"), "stands twice"),
+        ("twice", file.replace("IQ== 33", "Ig== 33"), "occurs twice"),
         ("missing byte", file.replace("IQ== 33\n", "\r\n"), "0x21"),
     ] {
         let message = read(&text, &[]).err().unwrap().to_string();

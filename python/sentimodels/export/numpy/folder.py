@@ -72,7 +72,7 @@ def export_numpy(
     Raises:
         ConfigError: if the reader has no such model.
         CheckpointError: if the folder exists.
-        ExportError: if the folder answers otherwise than the run.
+        ExportError: if the answers of the folder differ from those of the run.
     """
     with checked_folder(folder, texts, replace=replace) as made:
         classifier = Classifier.load(run)

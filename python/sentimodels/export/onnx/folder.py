@@ -74,7 +74,7 @@ def export_onnx(
     Raises:
         ConfigError: if the model is not exported, or the extra is missing.
         CheckpointError: if the folder exists.
-        ExportError: if the graph answers otherwise than the run.
+        ExportError: if the answers of the graph differ from those of the run.
     """
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         raise ConfigError(

@@ -264,7 +264,7 @@ def export_transformers(
     Raises:
         ConfigError: if transformers has no such classifier, or is not installed.
         CheckpointError: if the folder exists.
-        ExportError: if transformers answers otherwise than the run.
+        ExportError: if the answers of transformers differ from those of the run.
     """
     auto_class()
     with checked_folder(folder, texts, replace=replace) as made:

@@ -199,7 +199,7 @@ class _Options:
         symbols = [*self["control_symbols"], *self["user_defined_symbols"]]
         if twice := [symbol for symbol, n in Counter(symbols).items() if n > 1]:
             raise RuntimeError(
-                f"{twice[0]!r} stands twice in control_symbols and user_defined_symbols; give each once"
+                f"{twice[0]!r} is given twice in control_symbols and user_defined_symbols; give each once"
             )
         if self["unk_piece"] in symbols:
             raise RuntimeError(f"{self['unk_piece']!r} is the unknown token; it cannot be another symbol")
