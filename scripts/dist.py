@@ -1,6 +1,7 @@
 """`make dist`: the packages that an index gets, built, checked and tried. Uploads nothing.
 
     dist.py            sdist, wheel and crate into dist/
+    dist.py --notes    prints the section of the version in CHANGELOG.md: the message of its tag
 
 The sdist and the crate hold what git knows of their folders, and nothing else; the wheel holds the
 Python files and the extension. Each is installed into an empty environment, from the index only what
@@ -48,6 +49,18 @@ def version() -> str:
 def is_described(changelog: str, version: str) -> bool:
     """Whether the changelog has a section of the version, or one of what is not released yet."""
     return re.search(rf"^## (Unreleased|{re.escape(version)}\b)", changelog, re.M) is not None
+
+
+def notes(changelog: str, version: str) -> str:
+    """Returns the section of a version, without `#` before headings, which git takes for comments.
+
+    Raises:
+        SystemExit: if there is none.
+    """
+    found = re.search(rf"^## {re.escape(version)}\b.*?(?=^## |\Z)", changelog, re.M | re.S)
+    if found is None:
+        raise SystemExit(f"CHANGELOG.md has no section '## {version}'; rename '## Unreleased'")
+    return re.sub(r"^#+ ", "", found[0].strip(), flags=re.M) + "\n"
 
 
 def of_git(patterns: tuple[str, ...]) -> set[str]:
@@ -123,6 +136,9 @@ def try_out(package: Path) -> None:
 
 
 def main() -> int:
+    if sys.argv[1:] == ["--notes"]:
+        print(notes((ROOT / "CHANGELOG.md").read_text("utf-8"), version()), end="")
+        return 0
     if not is_described((ROOT / "CHANGELOG.md").read_text("utf-8"), version()):
         print(f"CHANGELOG.md has no section '## {version()}'; write what changed", file=sys.stderr)
         return 1

@@ -9,7 +9,6 @@ the string literals of three words or more outside tests.
 
 import argparse
 import ast
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -33,8 +32,8 @@ _RUST_STRING = re.compile(r'(?<![\'\\])"((?:[^"\\]|\\.)*)"', re.S)
 
 def helps() -> str:
     """Returns the help of all commands."""
-    os.environ["COLUMNS"] = str(reference.WIDTH)
-    return reference.commands_page().partition("\n\n")[2]
+    pages = reference.command_pages()
+    return "\n".join(pages[f"commands/{program}.md"] for program in ("sentitok", "senti"))
 
 
 def python_messages(path: Path) -> Iterator[tuple[int, str]]:
@@ -97,8 +96,7 @@ def comments() -> str:
 def pages() -> str:
     """Returns the text of the hand-written pages."""
     written = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    made = ("python.md", "commands.md")
-    text = "\n".join(path.read_text("utf-8") for path in written if path.name not in made)
+    text = "\n".join(path.read_text("utf-8") for path in written)
     return re.sub(r"(?s)```.*?```", "", text)
 
 

@@ -63,6 +63,14 @@ def test_the_changelog_knows_the_version() -> None:
     assert not dist.is_described("# Changelog\n\n## 1.2.0\n", "1.3.0")
 
 
+def test_the_notes_of_a_tag_are_its_section() -> None:
+    changelog = "# Changelog\n\n## 1.2.0 (today)\n\n### Added\n\n- A.\n\n## 1.1.0\n\n- B.\n"
+    assert dist.notes(changelog, "1.2.0") == "1.2.0 (today)\n\nAdded\n\n- A.\n"
+    assert dist.notes(changelog, "1.1.0") == "1.1.0\n\n- B.\n"
+    with pytest.raises(SystemExit, match=r"no section '## 1\.3\.0'"):
+        dist.notes(changelog, "1.3.0")
+
+
 @pytest.mark.slow
 @needs_git
 @needs_cargo

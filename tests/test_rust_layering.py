@@ -185,7 +185,7 @@ def test_unsafe_code_is_proven_checked_and_told() -> None:
     assert re.search(r"cargo \+nightly fuzz run (?!.*--sanitizer)", workflow), (
         "its default is AddressSanitizer"
     )
-    for page in ("SECURITY.md", "CONTRIBUTING.md"):
+    for page in ("SECURITY.md", "docs/contributing/tests.md"):
         text = (ROOT / page).read_text("utf-8")
         for module, targets in FUZZED.items():
             assert f"rust/{module}" in text, (page, module)

@@ -58,7 +58,7 @@ def number(name: str, value: Any, expected: str, least: float = 0.0, most: float
 
 
 def flag(name: str, value: Any) -> None:
-    """Refuses what is neither `True` nor `False`.
+    """Refuses a value that is neither `True` nor `False`.
 
     Raises:
         TypeError: for anything else.

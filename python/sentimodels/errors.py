@@ -53,7 +53,7 @@ def not_numbers(what: str, or_else: str = "") -> CheckpointError:
     """Returns the error of a model that answers NaN.
 
     Args:
-        what: what is NaN.
+        what: the values that are NaN.
         or_else: what else may be the reason.
     """
     return CheckpointError(

@@ -132,7 +132,7 @@ class LanguageModel:
             repetition_penalty: what logits of tokens in the text so far are divided by if positive
                 and multiplied by if negative; 1 for none.
             stop: strings before which a text ends.
-            seed: what is drawn by, from 0 on: the same seed gives the same text for a prompt,
+            seed: random seed, from 0 on: the same seed gives the same text for a prompt,
                 whatever the others are. `None`: another each time.
             begin: whether prompts begin a document: the token `end` is put before them.
             window: whether texts may be longer than the context, the oldest tokens being forgotten.

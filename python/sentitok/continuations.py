@@ -18,7 +18,7 @@ from ._sentitok import Tokenizer
 
 __all__ = ["Continuations"]
 
-# The blanks at which a split may yet go away: bytes of tokens that are no stable end.
+# The blanks at which a split may yet go away: bytes of tokens that do not end for certain.
 _BLANKS = frozenset(b" \n\t")
 
 

@@ -230,7 +230,7 @@ def _name_of(part: CorpusShard) -> str:
 
 
 def _hash(value: Any) -> str:
-    """Returns a name for what is made of a value."""
+    """Returns a name for the result that is made from a value."""
     text = json.dumps([__version__, value], sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 

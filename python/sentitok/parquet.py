@@ -53,7 +53,7 @@ def chunks(
             another is an error.
 
     Raises:
-        FormatError: if a file is no Parquet, lacks the column, holds null or something else than
+        FormatError: if a file is not Parquet, lacks the column, holds null or something else than
             text there, or invalid UTF-8, or is another version.
         ModuleNotFoundError: without pyarrow.
         OSError: if a file cannot be read.

@@ -79,7 +79,7 @@ def count_part(version: str, part: CorpusShard, out: str, settings: dict[str, An
 
     Args:
         version: the version of sentitok that the driver has.
-        part: what is read.
+        part: the part of the files to read.
         out: the file to write.
         settings: further arguments of `sentitok.count`.
 
@@ -108,7 +108,7 @@ def encode_part(
 
     Args:
         version: the version of sentitok that the driver has.
-        part: what is read.
+        part: the part of the files to read.
         out_dir: the folder to write.
         tokenizer: path and fingerprint.
         settings: further arguments of `sentitok.encode_files`.

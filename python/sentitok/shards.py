@@ -176,7 +176,7 @@ def _ends_as_bytes(ends: Sequence[int] | NDArray[Any]) -> Iterator[bytes]:
 def is_dataset(directory: Path) -> bool:
     """Whether `encode_files` wrote, or began to write, a directory; one with a damaged manifest may be one.
 
-    A text may be called `manifest.json` as well: what is JSON of something else is no manifest.
+    A text may be called `manifest.json` as well: JSON of something else is not a manifest.
     """
     path = directory / _MANIFEST
     if not path.is_file():

@@ -46,7 +46,7 @@ def test_steps_are_counted_only_where_something_is_to_be_released() -> None:
     frozen = OptimConfig.model_validate({"freeze": ["backbone."], "unfreeze_at": 10})
     assert list(config_warnings(frozen, train, lambda: 11)) == []
     (said,) = config_warnings(frozen, train, lambda: 10)
-    assert said == "optim.unfreeze_at 10: training has 10 steps, so what is frozen stays so"
+    assert said == "optim.unfreeze_at 10: training has 10 steps, so frozen weights stay frozen"
 
 
 def test_a_dry_run_says_so_too(

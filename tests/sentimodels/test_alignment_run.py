@@ -80,7 +80,7 @@ def test_what_is_never_released_is_said(method: str, made: Path, tmp_path: Path)
         notes: list[str] = []
         config = config_of(made, method, optim={"freeze": ["backbone.embedding"], "unfreeze_at": until})
         train(config, tmp_path / str(until), callbacks=Callbacks(on_warning=notes.append))
-        assert any("training has 6 steps, so what is frozen stays so" in note for note in notes) == told
+        assert any("training has 6 steps, so frozen weights stay frozen" in note for note in notes) == told
 
 
 @pytest.mark.parametrize("method", ["ppo", "dpo"])

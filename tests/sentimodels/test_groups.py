@@ -329,7 +329,7 @@ MISTAKES = [
     ),
     (
         ["train", "reviews.csv", "--folds", "2", "--arch", "bow", "--test-share", "0.3"],
-        "leave out data.test_share",
+        "leave out --test-share",
     ),
     (
         ["train", "reviews.csv", "--folds", "2", "--arch", "bow", "--limit", "2"],

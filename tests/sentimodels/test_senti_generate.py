@@ -168,7 +168,7 @@ def test_control_characters_do_not_reach_a_terminal(terminal: bool, monkeypatch:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["runs/base", "the", "--top-p", "2"], "top_p 2.0: expected a share above 0"),
+        (["runs/base", "the", "--top-p", "2"], "--top-p 2.0: expected a share above 0"),
         (["runs/base", "the", "--temperature", "-1"], "temperature -1.0: expected"),
         (["runs/base", ""], "prompt 1 is empty: .*--begin"),
         (["runs/base", "a", "the cat " * 90], r"prompt 2 has \d+ tokens, but the model reads 64; .*--window"),

@@ -85,7 +85,7 @@ def test_mfu_is_said_with_formula_and_peak() -> None:
         ),
         (
             ["books.txt", "--resume", "lm/more", "--threads", "1"],
-            "takes no other settings: the run keeps its own; leave out books.txt, train.threads",
+            "takes no other settings: the run keeps its own; leave out books.txt, --threads",
         ),
         (["gone.txt", "--dry-run"], "gone.txt: No such file"),
         (["books.txt", "-o", "books.txt"], "books.txt: a file; --out names a folder"),
@@ -104,7 +104,7 @@ def test_mfu_is_said_with_formula_and_peak() -> None:
         ),
         (
             ["books.txt", "--init", "lm/more", "--preset", "micro"],
-            "preset 'micro': the run that train.init_from",
+            "--preset 'micro': the run that --init",
         ),
     ],
 )

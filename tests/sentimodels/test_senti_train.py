@@ -144,7 +144,7 @@ def test_what_is_never_released_is_said(folder: Path) -> None:
         out = f"runs/until-{until}"
         done = senti("train", "reviews.csv", *args, "--unfreeze-at", until, "-o", out, cwd=folder)
         assert done.code == 0, done.err
-        assert ("steps, so what is frozen stays so" in done.err) == told
+        assert ("steps, so frozen weights stay frozen" in done.err) == told
 
 
 def test_the_summary_counts_the_rows_that_are_drawn(folder: Path) -> None:

@@ -196,7 +196,7 @@ WRONG = [
     (["text", "runs/none"], 2, "no such folder"),
     (["text", "runs/en-de", "none.en"], 2, "none.en"),
     (["text", "runs/en-de", "train.en", "--max-line-bytes", "2"], 2, "line is longer than 2 bytes"),
-    (["text", "runs/en-de", "--n-best", "9"], 2, "n_best 9: from 1 to the 5 of beam"),
+    (["text", "runs/en-de", "--n-best", "9"], 2, "--n-best 9: from 1 to the 5 of beam"),
     (["evaluate", "runs/en-de", "train.en", "train.de"], 2, "was trained on it"),
     (["evaluate", "runs/en-de", "test.en", "train.de"], 2, "test.en has 40 lines, but train.de has 1,500"),
 ]

@@ -187,7 +187,7 @@ REFUSED = [
     ("", "WORLD_SIZE=2: arch auto needs one process; name an architecture: --arch"),
     ("--arch cnn --folds 3", "WORLD_SIZE=2: a group of runs needs one process"),
     ("--arch cnn --seeds 2", "WORLD_SIZE=2: a group of runs needs one process"),
-    ("--arch cnn --refit", "WORLD_SIZE=2: train.refit needs one process"),
+    ("--arch cnn --refit", "WORLD_SIZE=2: --refit needs one process"),
 ]
 
 

@@ -131,8 +131,7 @@ def dpo_rewards(log_probs: Tensor, ref_log_probs: Tensor, *, beta: float = 0.1) 
         -log sigmoid(beta ((log p(chosen) - log q(chosen)) - (log p(rejected) - log q(rejected))))
 
     p the policy that learns, q its frozen reference. Where preferences follow a reward r (Bradley and Terry
-    1952), its minimum is p ∝ q exp(r / beta), which PPO with the penalty beta seeks too. Not for reading
-    pairs, nor for log-probabilities (`ppo.token_log_probs`).
+    1952), its minimum is p ∝ q exp(r / beta), which PPO with the penalty beta seeks too.
     """
     return beta * (log_probs - ref_log_probs)
 

@@ -1,8 +1,7 @@
 """`judge`: what a policy's answers to openings are, and what was won over those of its base.
 
 Divergence and distinct n-grams are reported with every reward: a reward can be had by texts that nobody would
-want, which is called reward hacking, and these two show it first. `warnings` says it in words. Not for
-drawing (`rollout.py`).
+want, which is called reward hacking, and these two show it first. `warnings` says it in words.
 """
 
 import json
@@ -58,7 +57,7 @@ def judge(
         openings: ids of each.
         drawing: how answers are drawn.
         reward: what whole texts are worth, if that is known.
-        seed: what is drawn by.
+        seed: random seed.
     """
     answers = drawing.draw(policy, openings, seed)
     kl = np.zeros(len(answers))

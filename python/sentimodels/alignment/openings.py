@@ -54,7 +54,7 @@ def check_same_sources(sources: list[dict[str, Any]], record: Mapping[str, Any])
     """Refuses sources that are not those a run began with.
 
     Args:
-        sources: what is read now.
+        sources: the files and rows, as read now.
         record: what the run has written of them.
 
     Raises:
@@ -147,7 +147,7 @@ def read_openings(path: Path, data: AlignDataConfig, where: str | None) -> Table
 
 
 def divide(train: Table, judge: Table | None, seen: Seen, data: AlignDataConfig, say: _Say) -> Parts:
-    """Returns what is trained on and what judges.
+    """Returns training rows and held-out rows.
 
     Args:
         train: rows to train on, which may be trained on.

@@ -140,7 +140,7 @@ class Reward:
         name: of the classifier, for messages.
 
     Raises:
-        ConfigError: if the classifier has not these labels.
+        ConfigError: if the classifier does not have these labels.
     """
 
     def __init__(self, predictor: Predictor, weights: Mapping[str, float], kind: str, name: str) -> None:

@@ -49,7 +49,7 @@ COMMANDS = {
     "card": ("card", "Write a model card: data, scores, limits and hashes.", "Share"),
     "export": ("export", "Write a model as another library reads it.", "Share"),
     "import": ("export", "Read a model of transformers into a run directory.", "Share"),
-    "reproduce": ("reproduce", "Train a run again, and say what is equal.", "Share"),
+    "reproduce": ("reproduce", "Train a run again, and say whether it is equal.", "Share"),
     "verify": ("inspect", "Check that no file of a run has changed since it was written.", "Share"),
 }
 

@@ -106,7 +106,7 @@ def add(
 
     Args:
         app: `senti`, or a group of its commands.
-        name: what is typed.
+        name: of the command.
         function: what runs.
         lines: examples for its help.
         runs_alone: whether it runs without arguments; else it shows its help then.

@@ -27,7 +27,7 @@ from .options import (
 )
 from .summary import summary
 
-# Options of `senti train` that a student has not: it is trained once, its architecture is named here.
+# Options of `senti train` that a student does not have: it is trained once, its architecture is named here.
 _NOT_HERE = {"arch", "budget", "data.folds", "train.refit"}
 
 

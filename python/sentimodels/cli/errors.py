@@ -26,6 +26,7 @@ from .command import (
 )
 from .tables import (
     NO_READING,
+    READ_WHOLE,
     Reading,
     Windows,
     grid,
@@ -71,10 +72,6 @@ def label_text(label: str | list[str]) -> str:
 def _holds(label: str | list[str], asked: str | None) -> bool:
     """Whether a label is the one that was asked for, or is among several."""
     return asked is None or asked == label or (isinstance(label, list) and asked in label)
-
-
-# What reads all of a text that is cut.
-WINDOWS = "; --windows reads all of it"
 
 
 def note_cut(output: Output, predictions: "Predictions", texts: str = "texts", more: str = "") -> None:
@@ -163,7 +160,7 @@ def errors(
             f"{file}: the thresholds of the run, {thresholds and thresholds.rule}, answer none of the "
             f"{number(len(known))} rows; remove them: senti thresholds {run} {file} --threshold none"
         )
-    note_cut(output, answers, more=WINDOWS)
+    note_cut(output, answers, more=READ_WHOLE)
     n_wrong = int((~answers.right).sum())
     # Errors are chosen among all rows, then filtered; each is named by its row and line in the file.
     chosen = [

@@ -25,9 +25,10 @@ from .command import (
     put_file,
     refuse_input,
 )
-from .errors import WINDOWS, error_grid, note_cut
+from .errors import error_grid, note_cut
 from .tables import (
     NO_READING,
+    READ_WHOLE,
     Device,
     Reading,
     Windows,
@@ -177,7 +178,7 @@ def evaluate(
         even_if_trained=even_if_trained,
         device=device,
         windows=windows,
-        more=WINDOWS,
+        more=READ_WHOLE,
     )
     if binary:
         predictions = binary_view(predictions)

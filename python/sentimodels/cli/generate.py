@@ -52,7 +52,7 @@ def generate(
         list[str] | None,
         typer.Argument(
             metavar="PROMPT",
-            help="Texts to continue. [default: lines of stdin; on a terminal, what is typed]",
+            help="Texts to continue. [default: lines of stdin; on a terminal, lines as they are typed]",
         ),
     ] = None,
     file: Annotated[
@@ -109,7 +109,7 @@ def generate(
         typer.Option(
             "--repetition-penalty",
             metavar="R",
-            help="Penalty on tokens that the text already has; above 1 makes them less likely, 1 is no "
+            help="Penalty on tokens that the text already has; above 1 makes them less likely, 1 means no "
             "penalty.",
             rich_help_panel="Sampling",
         ),

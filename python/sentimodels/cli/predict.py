@@ -31,8 +31,8 @@ from .command import (
     refuse_input,
     size,
 )
-from .errors import WINDOWS
 from .tables import (
+    READ_WHOLE,
     Clean,
     Device,
     Encoding,
@@ -199,7 +199,7 @@ def predict(
             texts_out = (part for part, _ in parts)
             put_file(out, lambda path: write_texts(path, texts_out), force=force, keep=True)
     if said_cut := cut.said(getattr(predictor, "max_tokens", None)):
-        output.note(said_cut + WINDOWS)
+        output.note(said_cut + READ_WHOLE)
     if out is None:
         return
     said = f"{counted(cut.n, 'answer')} in {out}" + (
@@ -268,7 +268,7 @@ def thresholds(asked: Sequence[str], labels: "Labels", run: Path) -> list[float]
     """Returns the least probability of each label, as `--threshold` gives them.
 
     Raises:
-        UsageError: if one is no probability, or names no label.
+        UsageError: if one is not a probability, or names no label.
     """
     from ..evaluation.answers import answers_of
 

@@ -50,7 +50,7 @@ def reproduce(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Train a run again, and say what is equal.
+    """Train a run again, and say whether weights and scores are equal.
 
     Settings, threads and seed are those of the run. Data, versions, threads and device that are not as
     they were are named, with what to type. Scores are equal if they are to four digits.

@@ -138,6 +138,8 @@ Windows = Annotated[
         "[default: as in training]",
     ),
 ]
+# Ends the note on texts that are cut.
+READ_WHOLE = "; --windows reads all of it"
 Clean = Annotated[
     bool, typer.Option("--clean", help="Replace <br /> tags with a space.", rich_help_panel="Input")
 ]

@@ -283,7 +283,7 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
     if texts and all(map(_PRINTED_BYTES.fullmatch, texts)):
         notes.append(f"texts are bytes as Python prints them ({texts[0][:40]}); decode them first")
     elif texts and all(as_list(cell) is not None for cell in texts):
-        notes.append(f"texts are lists or objects ({texts[0][:40]}); write what is the text of each alone")
+        notes.append(f"texts are lists or objects ({texts[0][:40]}); write only the text of each")
     if of_labels:
         notes.append(f"label columns: {listed(of_labels)}")
     elif label is None:

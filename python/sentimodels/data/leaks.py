@@ -90,8 +90,8 @@ def leaks(train: Table, other: Table, *, near: bool = False) -> LeakReport:
     """Finds rows of a table that are training texts.
 
     Args:
-        train: what is trained on.
-        other: what is validated or tested on.
+        train: training rows.
+        other: validation or test rows.
         near: look for near duplicates too, which takes seconds.
     """
     exact = set(train.texts)

@@ -107,7 +107,7 @@ class Aligned:
     """A text as a model reads it.
 
     Attributes:
-        text: what is read.
+        text: a text.
         starts: for each of its characters, where that begins in the original text.
         ends: where it ends there; the invisible characters behind it are part of it.
     """

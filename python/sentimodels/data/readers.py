@@ -656,7 +656,7 @@ class _Reviews:
 
     Attributes:
         files: by their path within the folder, class by class.
-        others: what is not read.
+        others: names of files that are not read.
     """
 
     files: Mapping[str, Path]

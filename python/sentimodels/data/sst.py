@@ -39,7 +39,7 @@ def phrases(line: str, nodes: Nodes = "phrases") -> list[tuple[str, str]]:
     """Returns (label, phrase) of every node of a tree in pre-order, or of its root alone.
 
     Raises:
-        DataError: if the line is no tree.
+        DataError: if the line is not a tree.
     """
     words: list[str] = []
     labels: list[str] = []
@@ -93,7 +93,7 @@ def read_trees(
         undo_escapes: write brackets and slashes as people do.
 
     Raises:
-        DataError: if a line is no tree.
+        DataError: if a line is not a tree.
     """
     for number, line in enumerate(file.lines(), 1):
         if not line.strip():

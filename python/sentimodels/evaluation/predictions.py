@@ -400,7 +400,7 @@ class PhraseMemory:
     """The labels of training phrases.
 
     Off by default and reported apart: on a split by sentence it knows nothing, on the Kaggle test it
-    answers one row in six. Phrases are compared without case, spacing and what is not seen. A remembered
+    answers one row in six. Phrases are compared without case, spacing and invisible characters. A remembered
     row is the shares of its labels, with a little of the model's answer left so that no probability is 0.
     """
 
@@ -408,7 +408,7 @@ class PhraseMemory:
         """Remembers a table.
 
         Raises:
-            DataError: if it has no labels, or one that the model has not.
+            DataError: if it has no labels, or one that the model does not have.
         """
         self.labels = labels
         # By text: rows, and how many of them have each label.

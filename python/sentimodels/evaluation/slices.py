@@ -48,7 +48,7 @@ def slices(
 
     Returns:
         Parts in the order of the facts and of their values; `differs` is `below` or `above` where the
-        interval leaves out the accuracy of all rows. What all rows share is no part.
+        interval leaves out the accuracy of all rows. A value that all rows share is not a part.
     """
     texts = predictions.texts
     known: dict[str, Sequence[str]] = {

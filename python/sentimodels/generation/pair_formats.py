@@ -271,8 +271,8 @@ class EncoderDecoder:
     """See the module.
 
     The encoder reads a source and the end marker; the decoder reads the marker and the target, and learns
-    each next token and the marker at the end. Not for the module (`models/seq2seq.py`) nor for the loss
-    (`tasks/seq2seq.py`); a causal model reads pairs as `Prompted` says.
+    each next token and the marker at the end. A causal model reads
+    pairs as `Prompted` says.
 
     Attributes:
         end_id: what begins a target and ends a source and a target.

@@ -53,7 +53,7 @@ class Kernel(Protocol):
             k: their keys.
             v: their values.
             mask: see the module; `None`: every token is real.
-            causal: whether a token sees only itself and what is before it.
+            causal: whether a token sees only itself and the tokens before it.
             dropout: share of attention weights dropped (softmax kinds only).
             entry: the layer's part of a cache, which this call extends.
             start: tokens that the entry holds already.

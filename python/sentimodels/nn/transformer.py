@@ -390,7 +390,7 @@ class TransformerBackbone(Backbone):
 
     Args:
         config: of the transformer, the embeddings and the head.
-        inputs: what is known of the texts.
+        inputs: facts about the texts.
     """
 
     embedding: TokenEmbedding

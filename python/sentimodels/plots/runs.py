@@ -136,7 +136,7 @@ def curves(histories: Mapping[str, History], asked: Asked = AS_USUAL) -> "Figure
         asked: the axis; the score, which is then drawn next to the losses; the title.
 
     Raises:
-        ConfigError: if no run has what is asked for.
+        ConfigError: if no run has the values.
     """
     x = _axis(asked)
     fields = _fields(histories, asked.score)

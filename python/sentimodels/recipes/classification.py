@@ -117,7 +117,7 @@ class ClassificationRecipe(Recipe[RunConfig]):
         self.warn(*first_weights(self.module, self.config, self.encoder))
 
     def begin(self) -> None:
-        """Writes encoder, labels, the record of what is trained on, and the configuration."""
+        """Writes encoder, labels, the record of the training rows, and the configuration."""
         record = self.record().started_from(self._base)
         begin_run(self.out, absolutize_paths(self.config), self.encoder, self.tables.labels, record)
 
@@ -138,7 +138,7 @@ class ClassificationRecipe(Recipe[RunConfig]):
         return len(some.train), len(self.tables.train)
 
     def fit_closed_form(self) -> None:
-        """Fits what is not trained by steps, such as naive Bayes."""
+        """Fits a model that is not trained by steps, such as naive Bayes."""
         if isinstance(self.module, Fits):
             began = time.perf_counter()
             self.module.fit(self._texts.train, self.tables.to_fit(), self.config.train.seed)

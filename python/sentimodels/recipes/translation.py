@@ -83,7 +83,7 @@ class TranslationRecipe(Recipe[TranslationConfig]):
         load_weights(self.module, base)
 
     def begin(self) -> None:
-        """Writes tokenizer, the record of what is trained on, and the configuration."""
+        """Writes tokenizer, the record of the training pairs, and the configuration."""
         record = self._record.started_from(record_of(self.config.train.init_from))
         begin_with(self.out, self.config, self.encoder, record.files())
 

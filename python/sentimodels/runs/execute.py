@@ -112,7 +112,7 @@ class Recipe(ABC, Generic[Config]):
         processes: this process among those that train together.
         rehearsed: steps of a trial (`plan.py`), so that less data may do; `None`: a run.
         encoder: what turns texts into ids; set by `prepare` or `build`.
-        module: what is trained.
+        module: the model that is trained.
         task: what it is trained for.
     """
 
@@ -179,7 +179,7 @@ class Recipe(ABC, Generic[Config]):
         return int(self.task.plan(self.processes.world).steps)
 
     def fit_closed_form(self) -> None:
-        """Fits what is not trained by steps."""
+        """Fits a model that is not trained by steps."""
 
     def fit_some(self, most: int) -> tuple[int, int]:  # noqa: ARG002  # 2026-11-29: nothing is fitted
         """Fits some rows at most, for a plan; returns how many, and how many there are."""
@@ -386,7 +386,7 @@ def _finish(recipe: Recipe[Any], fit: Fit) -> dict[str, Any]:
 
 
 def config_warnings(optim: OptimConfig, train: LoopConfig, steps: Callable[[], int]) -> Iterator[str]:
-    """Yields what is without effect or slow in a configuration, one sentence each.
+    """Yields settings of a configuration that have no effect or are slow, one sentence each.
 
     Args:
         optim: how weights are moved.
@@ -394,7 +394,8 @@ def config_warnings(optim: OptimConfig, train: LoopConfig, steps: Callable[[], i
         steps: tells how many steps training has; called where that matters.
     """
     if optim.unfreeze_at is not None and optim.unfreeze_at >= (n := steps()):
-        yield f"optim.unfreeze_at {optim.unfreeze_at:,}: training has {n:,} steps, so what is frozen stays so"
+        after = f"optim.unfreeze_at {optim.unfreeze_at:,}: training has {n:,} steps"
+        yield f"{after}, so frozen weights stay frozen"
     yield from slow(train)
 
 

@@ -292,7 +292,7 @@ class _Schedule:
         self.began, self.ended = time.monotonic(), 0
 
     def go(self) -> Done:
-        """Runs what is left."""
+        """Runs the runs that are left."""
         self.driver = Driver.of(self.folder)
         try:
             while self.running or self._submit():

@@ -11,8 +11,8 @@
 | `state.safetensors`, `tokens/` | only while unfinished: what `--resume` continues from |
 | `manifest.json` | size and SHA-256 of the other files, except for those of unfinished runs |
 
-Translation models have the same files, with the hashes of their texts as classifiers have them. Not for
-classifiers (`runs/directory.py`), which the parts that know no labels come from.
+Translation models have the same files, with the hashes of their texts as classifiers have them.
+Parts without labels come from `runs/directory.py`, which writes classifiers.
 """
 
 from collections.abc import Callable, Mapping
@@ -93,7 +93,7 @@ def begin_language_run(
         folder: the run directory.
         config: of the run, paths absolute.
         tokenizer: what makes its ids.
-        sources: what is trained on, for `training_data.json`.
+        sources: training files, for `training_data.json`.
 
     Raises:
         CheckpointError: if the folder holds another run.
@@ -102,7 +102,7 @@ def begin_language_run(
 
 
 def begin_with(folder: Path, config: Written, tokenizer: Tokenizer, files: Mapping[str, bytes]) -> None:
-    """Writes tokenizer, the files that say what is trained on, and at last the configuration.
+    """Writes tokenizer, the record of the training files, and at last the configuration.
 
     Raises:
         CheckpointError: if the folder holds another run.

@@ -1,8 +1,8 @@
 """`reproduce`: trains a finished run again, and says whether it becomes the same.
 
 The settings are those of the run directory, the number of threads that of `run.json`. What differs (versions,
-data, rows, threads, device) is reported as a `Mismatch` with what to type, and training goes on: a file that
-was only written in another way may give the same weights.
+data, rows, threads, device) is reported as a `Mismatch` with what to type, and training continues: a file
+that was only written in another way may give the same weights.
 """
 
 import sys
@@ -89,7 +89,7 @@ class Reproduction:
 
     Attributes:
         run: its directory.
-        mismatches: what is not as it was.
+        mismatches: files and settings that have changed.
         weights: whether they are equal, bit by bit, tokenizer included.
         n_tensors: tensors of the run.
         differing: those of them that differ, or that one of both runs lacks.

@@ -126,7 +126,7 @@ class NextToken:
         ids, targets = (value.to(device, non_blocking=True) for value in (batch.ids, batch.targets))
         states = model(input_ids=ids)
         whole = _causal(model)
-        compiled = whole is not model and device.type != "cpu"  # a CPU is no faster for it
+        compiled = whole is not model and device.type != "cpu"  # it makes a CPU no faster
         loss = whole.head.summed_loss(states, targets, whole.backbone, compiled=compiled)
         return loss, batch.n_targets
 

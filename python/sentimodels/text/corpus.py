@@ -51,7 +51,7 @@ class Corpus:
         dataset: all ids.
         train: the rows to train on.
         valid: the rows to score.
-        facts: what is known of it.
+        facts: of the corpus.
     """
 
     dataset: TokenDataset

@@ -94,7 +94,7 @@ class _TensorBoard:
             self._writer.add_scalar(name, value, step)
 
     def close(self, failed: bool) -> None:  # noqa: ARG002  # 2026-11-23: its files have no place for it
-        """Writes what is left."""
+        """Writes the records that are left."""
         if self._writer is not None:
             self._writer.close()
 

@@ -149,7 +149,7 @@ def as_typed(message: str) -> str:
     """Returns a message that names the options that were typed instead of the library's arguments.
 
     `vocab_size 10 is too small` is `--vocab 10 is too small`, and a key of a configuration such as
-    `data.max_tokens` the option that sets it. A name of one word stands for the option only at the beginning:
+    `data.max_tokens` the option that sets it. A name of one word is replaced only at the beginning:
     elsewhere `format` is a word.
     """
     for name, flag in _typed.get().items():
@@ -202,7 +202,7 @@ def exit_code(error: BaseException) -> int:
 
 
 def on_terminal() -> bool:
-    """Whether people read what is printed; a stream that was closed is `None` to Python."""
+    """Whether people read the output; a stream that was closed is `None` to Python."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr))
 
 
@@ -370,12 +370,12 @@ class Group(TyperGroup):
             return super().make_context(*args, **more)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads what is given up to the command's name."""
+        """Reads the arguments up to the command's name."""
         _help_without_arguments(self, ctx, args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Finds the command, reads what is given to it, and runs it."""
+        """Finds the command, reads its arguments, and runs it."""
         with _cut_messages():
             return super().invoke(ctx)
 
@@ -455,7 +455,7 @@ class Command(TyperCommand):
         return _quick_flags(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads what is given to the command."""
+        """Reads the arguments of the command."""
         _help_without_arguments(self, ctx, args)
         return super().parse_args(ctx, args)
 

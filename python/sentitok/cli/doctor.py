@@ -200,7 +200,7 @@ def _shrink(
     """Prunes to at most `most`: what tokens are made of stays too, so fewer may be chosen.
 
     Args:
-        tokenizer: what is pruned.
+        tokenizer: the tokenizer to prune.
         kept: ids to keep, the most frequent first.
         most: tokens that may be left.
         beyond: tokens that are left if the first `most` are kept.

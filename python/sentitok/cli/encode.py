@@ -227,7 +227,7 @@ def encode(
     if text is None:
         data = one_text_from_stdin(output, size(max_line_bytes, "--max-line-bytes"))
     else:
-        refuse("it limits what is read, and --text is given whole", "max_line_bytes")
+        refuse("it limits lines of files, and --text is given whole", "max_line_bytes")
         data = os.fsencode(text)
     name = "stdin" if text is None else "--text"
     given = _checked(data, name, invalid_utf8, output)

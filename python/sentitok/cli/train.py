@@ -341,7 +341,7 @@ class TrainCommand(Command):
     """A `train-*` command: a weight may follow a counts file."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads what is given to the command."""
+        """Reads the arguments of the command."""
         joined: list[str] = []
         for at, arg in enumerate(args):
             is_next = at > 1 and args[at - 2] == "--counts"
@@ -508,7 +508,7 @@ def run(
     """Trains, saves the tokenizer, and prints what came of it; or estimates what there is to train on.
 
     Args:
-        training: what is trained, and on what.
+        training: the training to run.
         options: how text is read and counted.
         saving: where progress is saved.
         output: where to report.

@@ -224,7 +224,7 @@ def write(settings: Settings, special: Iterable[str], folder: str | os.PathLike[
     """Writes settings over the ones in a folder; returns the paths of files next to them.
 
     Args:
-        settings: what is written.
+        settings: the settings to write.
         special: the texts of all special tokens: those without a name, where no folder said which.
         folder: holds tokenizer_config.json.
     """

@@ -260,7 +260,9 @@ def _cut(ours: dict[str, Tensor], layout: Layout, n_words: int, folder: Path) ->
             )
         if rows > n_words:
             ours[name] = ours[name][:n_words].clone()
-            notes.append(f"{rows - n_words} rows of {name} are of ids that the tokenizer has not: left out")
+            notes.append(
+                f"{rows - n_words} rows of {name} are of ids that the tokenizer does not have: left out"
+            )
     return notes
 
 

@@ -38,7 +38,7 @@ class Decoder(Model):
 
         Raises:
             IndexError: for an id without a piece.
-            TypeError: for what is neither.
+            TypeError: for any other type.
             ValueError: for another type.
         """
         kind = type_of(out_type, return_type, str, return_bytes)

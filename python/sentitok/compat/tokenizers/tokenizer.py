@@ -275,7 +275,7 @@ class Tokenizer(Pipeline):
 
         Args:
             files: their paths.
-            trainer: what is made; by default what the model's trainer makes.
+            trainer: the trainer; by default that of the model.
 
         Raises:
             TrainError: for options that cannot be.

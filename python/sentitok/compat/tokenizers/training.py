@@ -31,7 +31,7 @@ def trained(
 
     Args:
         trainer: the options.
-        model: what is trained.
+        model: the model to train.
         stages: the normalizer and the pre-tokenizer, by these names, `None` where there is none.
         files: files whose lines are texts.
         texts: texts, or lists of texts, if there are no files.
