@@ -88,7 +88,7 @@ def _piped(data: bytes) -> Iterator[io.TextIOWrapper]:
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        yield io.TextIOWrapper(open(0, "rb", closefd=False))  # noqa: SIM115
+        yield io.TextIOWrapper(open(0, "rb", closefd=False))  # noqa: SIM115  # 2026-11-30: it is the input of the process
     finally:
         os.dup2(before, 0)
         os.close(before)
