@@ -20,6 +20,7 @@ def test_each_architecture_has_a_row(tmp_path: Path) -> None:
     assert [(row["arch"], row["preset"]) for row in found["results"]] == [("nb", None), ("cnn", "nano")]
     for row in found["results"]:
         assert min(row[key] for key in row if key.endswith("_per_s") or key in ("parameters", "bytes")) > 0
+        assert 0 < row["latency_ms"] <= row["latency_p95_ms"]
     assert [path.name for path in tmp_path.iterdir()] == ["reviews.csv"]
 
 

@@ -1,7 +1,7 @@
 """`senti bench`: how fast each architecture trains and answers on this machine.
 
 Each architecture trains a run of a few steps on the same texts, in a folder that is removed, and answers
-all of them. Scores mean nothing after so few steps and are not shown.
+all of them at once, and some one at a time. Scores mean nothing after so few steps and are not shown.
 """
 
 from pathlib import Path
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Made-up texts where no file is given: so many, of so many words, out of so many.
 _TEXTS, _WORDS, _DISTINCT = 1_000, 32, 5_000
+# Texts that are answered one at a time, after some that warm up.
+_ALONE, _WARM_UP = 100, 5
 
 
 def bench(
@@ -81,11 +83,12 @@ def bench(
         [
             row["arch"], number(row["parameters"]), number(round(row["train_tokens_per_s"])),
             number(round(row["answer_tokens_per_s"])), number(round(row["answer_texts_per_s"])),
-            bytes_text(row["bytes"]),
+            f"{row['latency_ms']:.2f}", bytes_text(row["bytes"]),
         ]
         for row in rows
     ]  # fmt: skip
-    head = ["architecture", "parameters", "training tokens/s", "answering tokens/s", "texts/s", "on disk"]
+    head = ["architecture", "parameters", "training tokens/s", "answering tokens/s", "texts/s"]
+    head += ["ms for one text", "on disk"]
     text = f"{counted(len(texts), 'text')}, threads: {threads}, device: {device}\n\n{table(head, cells)}"
     lines = [
         f"{row['arch']} {row['train_tokens_per_s']:.0f} {row['answer_tokens_per_s']:.0f}" for row in rows
@@ -110,6 +113,7 @@ def _measured(
     name: str, preset: str, texts: "Table", out: Path, *, steps: int, threads: int, device: str
 ) -> dict[str, Any]:
     """Trains and answers with one architecture; returns its row."""
+    import statistics
     import time
 
     from ..classifier import Classifier
@@ -127,6 +131,11 @@ def _measured(
     began = time.perf_counter()
     classifier.predict_proba(texts.texts)
     answering = time.perf_counter() - began
+    alone = []
+    for text in [*texts.texts[:_WARM_UP], *texts.texts[:_ALONE]]:
+        began = time.perf_counter()
+        classifier.predict_proba([text])
+        alone.append(1000 * (time.perf_counter() - began))
     # What is fitted at once has no steps: it reads each token once.
     fit, at_once = about["fit"], about["seconds"]["fit"]
     trained, seconds = (fit["tokens"], fit["seconds"]) if fit["tokens"] else (n_tokens, at_once)
@@ -137,6 +146,8 @@ def _measured(
         "train_tokens_per_s": trained / max(seconds, 1e-9),
         "answer_tokens_per_s": n_tokens / max(answering, 1e-9),
         "answer_texts_per_s": len(texts) / max(answering, 1e-9),
+        "latency_ms": statistics.median(alone[_WARM_UP:]),
+        "latency_p95_ms": statistics.quantiles(alone[_WARM_UP:], n=20)[-1],
         "bytes": sum(path.stat().st_size for path in out.iterdir()),
     }
 
