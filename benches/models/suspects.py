@@ -3,6 +3,7 @@
     python benches/models/suspects.py                  # minutes
     python benches/models/suspects.py --rows 40000     # all rows
     python benches/models/suspects.py --dev            # the sets that settings are chosen on
+    python benches/models/suspects.py --arch tfidf bow # averages the answers of both
 
 Of each set 5 and 10 % of the labels are exchanged, at random. A cross-validation of five folds answers for
 all rows. `precision` is the share of planted rows among the first N of the ranking, where N is how many were
@@ -74,7 +75,7 @@ def dev(data: Path) -> dict[str, Rows]:
         return {"MR": films, "Yelp": pairs(iter(file))}
 
 
-def judged(rows: Rows, share: float, arch: str, folds: int, folder: Path) -> dict[str, float]:
+def judged(rows: Rows, share: float, archs: list[str], folds: int, folder: Path) -> dict[str, float]:
     """Plants wrong labels in rows, and looks for them."""
     drawn, labels = random.Random(round(1000 * share)), sorted({label for _, label in rows})
     planted = set(drawn.sample(range(len(rows)), round(share * len(rows))))
@@ -86,10 +87,12 @@ def judged(rows: Rows, share: float, arch: str, folds: int, folder: Path) -> dic
             others = [one for one in labels if one != label]
             writer.writerow((text, drawn.choice(others) if place in planted else label))
     began = time.process_time()
-    tree = {"arch": arch, "data": {"train": str(path), "folds": folds, "text_column": "text",
-                                   "label_column": "label"}}  # fmt: skip
-    train_folds(resolve(tree), folder / "folds")
-    table, answers = out_of_fold.load(folder / "folds", read_table(path, "text", "label"))
+    for arch in archs:
+        tree = {"arch": arch, "data": {"train": str(path), "folds": folds, "text_column": "text",
+                                       "label_column": "label"}}  # fmt: skip
+        train_folds(resolve(tree), folder / arch)
+    groups = [folder / arch for arch in archs]
+    table, answers = out_of_fold.load_mean(groups, read_table(path, "text", "label"))
     ranking = ranked(answers)
     assert table.numbers is not None
     wrong = np.array([number in planted for number in table.numbers])
@@ -106,7 +109,7 @@ def judged(rows: Rows, share: float, arch: str, folds: int, folder: Path) -> dic
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", type=int, default=8_000, help="rows of each set, drawn at random")
-    parser.add_argument("--arch", default="tfidf")
+    parser.add_argument("--arch", nargs="+", default=["tfidf", "bow"], help="whose answers are averaged")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--dev", action="store_true", help="the sets that settings are chosen on")
     given = parser.parse_args()

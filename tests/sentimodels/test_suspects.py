@@ -137,6 +137,36 @@ def test_suspects_are_written(suffix: str, folder: Path, tmp_path: Path) -> None
     assert [OTHER[label] for label in table.labelled()] == table.kept["likelier"]
 
 
+def test_answers_of_several_groups_are_averaged(folder: Path, tmp_path: Path) -> None:
+    for arch, more in (("bow", []), ("tfidf", ["--limit", "100"])):
+        if not (folder / "groups" / arch).exists():
+            done = senti("train", "reviews.csv", "--arch", arch, "--folds", "3", "--set", "data.split_seed=5",
+                         "-o", f"groups/{arch}", "-q", *more, cwd=folder)  # fmt: skip
+            assert done.code == 0, done.err
+    table = read_table(folder / "reviews.csv")
+    groups = [folder / "runs/folds", folder / "groups/bow"]
+    _, one = out_of_fold.load(groups[0], table)
+    _, other = out_of_fold.load(groups[1], table)
+    rows_of, both = out_of_fold.load_mean(groups, table)
+    assert rows_of.texts == table.texts
+    assert both.probs == pytest.approx((one.probs + other.probs) / 2, abs=1e-6)
+    few, of_few = out_of_fold.load_mean([groups[0], folder / "groups/tfidf"], table)
+    assert len(few) == 100
+    for text, own in zip(few.texts, of_few.truth, strict=True):
+        assert table.labelled()[table.texts.index(text)] == of_few.labels.names[own]
+    found = found_in(folder, "--run", "groups/bow")
+    assert found["n"] == N
+    assert "groups/bow" in found["run"]
+    write(tmp_path / "reviews.csv", [(text, "rare" if at < 9 else label)
+                                     for at, (text, label) in enumerate(planted()[0])])  # fmt: skip
+    done = senti("train", "reviews.csv", "--arch", "nb", "--folds", "3", "-o", "folds", "-q", cwd=tmp_path)
+    assert done.code == 0, done.err
+    done = senti("data", "suspects", "reviews.csv", "--run", "runs/folds", "--run", tmp_path / "folds",
+                 cwd=folder)  # fmt: skip
+    assert done.code == 2
+    assert "folds was trained on" in done.err
+
+
 def page_data(html: str) -> dict[str, Any]:
     """Returns what the script of a page reads."""
     match = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)

@@ -28,8 +28,13 @@ def suspects(
         Path, typer.Argument(metavar="DATA", help="Labelled file that the folds were trained on.")
     ],
     run: Annotated[
-        Path,
-        typer.Option("--run", metavar="GROUP", help="Folder that senti train DATA --folds N has written."),
+        list[Path],
+        typer.Option(
+            "--run",
+            metavar="GROUP",
+            help="Folder that senti train DATA --folds N has written. Repeatable: the probabilities of "
+            "several architectures are averaged, which finds more wrong labels.",
+        ),
     ],
     top: Annotated[int, typer.Option("--top", min=1, help="Number of rows to show.", metavar="N")] = 20,
     out: Annotated[
@@ -77,11 +82,12 @@ def suspects(
     for path, option in ((out, "--out"), (page_file, "--page")):
         refuse_input(path, [file])
         check_file(path, force=force, option=option)
-    table = read(output, file, run=out_of_fold.first_run(run), with_lines=True, **reading)
+    table = read(output, file, run=out_of_fold.first_run(run[0]), with_lines=True, **reading)
     table.labelled()
-    answered, predictions = out_of_fold.load(run, table)
+    answered, predictions = out_of_fold.load_mean(run, table)
+    groups = ", ".join(map(str, run))
     if n_missing := len(table) - len(answered):
-        output.note(f"{counted(n_missing, 'row')} of {file} in no fold of {run}, so not judged")
+        output.note(f"{counted(n_missing, 'row')} of {file} in no fold of {groups}, so not judged")
     found = [
         {
             **asdict(one),
@@ -113,13 +119,13 @@ def suspects(
     ]
     if page_file is not None:
         about = {
-            "file": file.name, "sha256": table.sha256, "run": run.name, "n": len(answered),
+            "file": file.name, "sha256": table.sha256, "run": groups, "n": len(answered),
             "suspects": found, "disagreements": every,
         }  # fmt: skip
         text += f"{'' if out else chr(10)}\nwritten  {page_file}: a page; open it in a browser"
         put_file(page_file, lambda path: write_atomically(path, _html(about)), force=force)
     value = {
-        "file": str(file), "run": str(run), "n": len(answered), "n_suspects": len(found),
+        "file": str(file), "run": groups, "n": len(answered), "n_suspects": len(found),
         "suspects": found[:top],
         "pairs": [
             {"label": label, "likelier": likelier, "n": n} for (label, likelier), n in pairs.most_common()

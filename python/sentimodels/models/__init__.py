@@ -199,9 +199,9 @@ _STACK: Mapping[str, Any] = {
 
 ARCHITECTURES: dict[str, Architecture] = {
     # Of several labels a text, each is learned from few rows, and less penalty is better: of texts joined
-    # from 19 sources dev had a micro F1 of 0.667 at c = 16, and of 0.674 so (benches/models/multilabel.py). Of
-    # ordered labels one regression has less to learn: on the stars of SST dev had a quadratic kappa of 0.540 at
-    # c = 1.5, 0.568 at 5 and 0.559 at 15 (benches/models/ordinal.py).
+    # from 19 sources dev had a micro F1 of 0.667 at c = 16, and of 0.674 so (benches/models/multilabel.py).
+    # Ordered labels have one regression: on the stars of SST dev had a quadratic kappa of 0.540 at c = 1.5,
+    # 0.568 at 5 and 0.559 at 15 (benches/models/ordinal.py).
     "tfidf": Architecture(
         "tfidf", ("TfidfConfig", "Tfidf"), "TF-IDF of word n-grams and logistic regression",
         suits={

@@ -5,6 +5,9 @@ the rows in their file. It keeps no texts: `load` takes those from the file, whi
 """
 
 import io
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -14,14 +17,14 @@ from numpy.typing import NDArray
 from sentitok.atomic import write as write_atomically
 
 from ..data.record import TrainingRecord
-from ..data.table import Table
+from ..data.table import Table, listed
 from ..errors import CheckpointError, DataError
 from ..evaluation.answers import answers_of
 from ..evaluation.comparison import FoldScores
 from ..evaluation.predictions import Predictions
 from .directory import finished, load_labels, read_json
 
-__all__ = ["first_run", "fold_scores", "load", "save"]
+__all__ = ["first_run", "fold_scores", "load", "load_mean", "save"]
 
 FILE = "out_of_fold.npz"
 
@@ -92,6 +95,35 @@ def load(folder: Path, table: Table) -> tuple[Table, Predictions]:
         labels, probs[left_out], truth, answered.texts, groups=answered.groups, ids=answered.ids,
         about={"source": str(table.source), "sha256": table.sha256, "run": str(folder)},
     )  # fmt: skip
+
+
+def load_mean(folders: Sequence[Path], table: Table) -> tuple[Table, Predictions]:
+    """Returns the rows that each group has left out, and the mean of the probabilities of all groups.
+
+    Args:
+        folders: groups of `train --folds` on the same file, such as those of several architectures.
+        table: rows of that file.
+
+    Raises:
+        CheckpointError, DataError: as `load`; also if two groups have different labels, or share no row.
+    """
+    found = [load(folder, table) for folder in folders]
+    first = found[0][1]
+    for folder, (_, answers) in zip(folders, found, strict=True):
+        if answers.labels != first.labels:
+            raise DataError(
+                f"{folder}: its labels are {listed(answers.labels.names)}, those of {folders[0]} "
+                f"{listed(first.labels.names)}; give groups that were trained on the same rows"
+            )
+    numbers = [np.array(rows.numbers) for rows, _ in found]
+    common = reduce(np.intersect1d, numbers)
+    if not len(common):
+        raise DataError(f"{table.source}: no row was left out by all of {', '.join(map(str, folders))}")
+    places = [np.flatnonzero(np.isin(own, common)) for own in numbers]
+    rows, answers = found[0][0].take(places[0]), first.take(places[0])
+    # `load` keeps the order of the table, so rows are side by side.
+    mean = np.mean([one.probs[own] for (_, one), own in zip(found, places, strict=True)], axis=0)
+    return rows, replace(answers, probs=mean.astype(np.float32))
 
 
 def fold_scores(folder: Path) -> FoldScores:
