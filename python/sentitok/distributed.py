@@ -155,6 +155,9 @@ class _Driver:
             )
         elif _may_pass(error):
             what = f"failed {task.attempts} times, at last with {type(error).__name__}: {error}"
+            if isinstance(error, FileNotFoundError):
+                where = "a shared folder, or URLs" if self.kept else "a shared folder, also as TMPDIR"
+                what += f"; all machines must see this path: take {where}"
         else:
             what = str(error)
         if task.is_part and self.on_error == "skip":

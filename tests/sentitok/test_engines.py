@@ -134,6 +134,13 @@ def test_an_address_where_nothing_answers(
     assert time.monotonic() - started < 30
 
 
+@pytest.mark.parametrize("address", ["head", "ray://head", ":6379"])
+def test_what_is_no_address(address: str) -> None:
+    pytest.importorskip("ray")
+    with pytest.raises(ConnectionError, match=f"{address};.*HOST:6379"), open_executor("ray", address):
+        pass
+
+
 @pytest.mark.parametrize("engine", ["ray", "dask"])
 def test_an_engine_that_is_not_installed(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ray", "distributed"):

@@ -5,12 +5,13 @@ library of an engine is imported when the engine is asked for. `finished` and `i
 drivers: that one, and the one of runs of models.
 """
 
+import logging
 import os
 import socket
 import time
 from collections.abc import Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Literal, Protocol
 
 from ..messages import shown
@@ -132,7 +133,13 @@ def _ray(address: str | None, n_workers: int, gpus: int) -> Executor:
         raise _missing("ray", error) from error
     if address is not None:
         _check_reachable(address)
-    return RayExecutor(address, n_workers, gpus)
+    try:
+        return RayExecutor(address, n_workers, gpus)
+    except ConnectionError as error:
+        raise ConnectionError(
+            f"no Ray cluster is found at {address}; start one on its first machine: ray start --head, or "
+            "give the address of one: HOST:6379"
+        ) from error
 
 
 @contextmanager
@@ -142,21 +149,30 @@ def _dask(address: str | None, n_workers: int) -> Iterator[Any]:
         from distributed import Client, LocalCluster
     except ModuleNotFoundError as error:
         raise _missing("dask", error) from error
-    if address is None:
-        cluster = LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL"
-        )
-        with cluster, Client(cluster) as client:
-            yield client
-        return
-    try:
-        client = Client(address, timeout=_CONNECT_S)
-    except (OSError, ValueError) as error:
-        raise ConnectionError(
-            f"no Dask scheduler answers at {address} ({error}); check it, or start one: dask scheduler"
-        ) from error
-    with client:
-        yield client
+    # Dask logs a traceback for each task that fails after it was cancelled.
+    logger = logging.getLogger("tornado.application")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    with ExitStack() as stack:
+        stack.callback(logger.setLevel, level)
+        if address is None:
+            address = stack.enter_context(
+                LocalCluster(
+                    n_workers=n_workers,
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    # Its server of HTTP is there all the same; at the usual port there may be another.
+                    scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                    silence_logs="CRITICAL",
+                )
+            )
+        try:
+            client = Client(address, timeout=_CONNECT_S)
+        except (OSError, ValueError) as error:
+            raise ConnectionError(
+                f"no Dask scheduler answers at {address} ({error}); check it, or start one: dask scheduler"
+            ) from error
+        yield stack.enter_context(client)
 
 
 def _n_processors() -> int:
@@ -182,9 +198,13 @@ def _check_reachable(address: str) -> None:
     if address in ("auto", "local"):
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        raise ConnectionError(
+            f"no Ray cluster is at {address}; its address is auto, HOST:6379 or ray://HOST:10001"
+        )
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()
-    except (OSError, ValueError, OverflowError) as error:
+    except (OSError, OverflowError) as error:
         raise ConnectionError(
             f"no Ray cluster answers at {address} ({error}); check it, or start a cluster: ray start --head"
         ) from error

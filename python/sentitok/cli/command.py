@@ -516,8 +516,9 @@ def _line(error: Exception) -> str:
 
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}{_beside(error)}"
-    known = isinstance(error, (SentitokError, UsageError, AnswerIsNoError, OSError)) and str(error)
-    return str(error) if known else f"{type(error).__name__}: {error}"
+    known = (SentitokError, UsageError, AnswerIsNoError, OSError, ModuleNotFoundError)
+    has_text = isinstance(error, known) and str(error)
+    return str(error) if has_text else f"{type(error).__name__}: {error}"
 
 
 # Those of numbers below 2^63.
