@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -636,13 +637,12 @@ def _check_manifest(out_dir: Place, there: Any, wanted: dict[str, Any]) -> None:
 
 
 def _remove(out_dir: Place) -> None:
-    """Removes a data set, the manifest first."""
+    """Removes a data set, the manifest first; other files of the folder stay."""
     _unlink(out_dir / "manifest.json")
-    if isinstance(out_dir, RemotePath):
-        out_dir.remove(is_folder=True)
-        return
-    for path in [*out_dir.glob("shard-[0-9]*"), *out_dir.glob("tokens.bin*")]:
-        path.unlink()
+    if isinstance(out_dir, RemotePath) or out_dir.is_dir():
+        for name in _files(out_dir):
+            if "/" not in name and (fnmatch(name, "shard-[0-9]*") or fnmatch(name, "tokens.bin*")):
+                _unlink(out_dir / name)
     _remove_folder(out_dir / "parts")
 
 

@@ -810,8 +810,11 @@ def test_results_go_to_a_store_and_continue_there(
     assert third.n_calls == 0
     with pytest.raises(SentitokError, match=r"memory://results/tokens.*separator"):
         sentitok.encode_files(files, "memory://results/tokens", tokenizer, executor=third)
+    store.pipe_file("/results/tokens/notes.txt", b"kept")
     sentitok.encode_files(files, "memory://results/tokens", tokenizer, executor=third, resume=False)
     assert third.n_calls > 0
+    assert store.cat_file("/results/tokens/notes.txt") == b"kept"
+    assert not store.exists("/results/tokens/shard-00001.bin")  # one part now
 
 
 def test_urls_folders_and_globs(
