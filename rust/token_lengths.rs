@@ -3,8 +3,8 @@
 //! A token covers its own text, a byte of fallback one byte; only what is unknown
 //! has to be looked up in the piece. Where the ids leave it open, or there is any
 //! doubt, [`TokenLengths::walk`] says so and the model has to encode the piece again:
-//! `Worker::encode_with_lens` is the reference implementation. Not for models with affixes, nor
-//! for models that leave out what they do not know: these have no lengths.
+//! `Worker::encode_with_lens` is the reference implementation. Models with affixes, and models
+//! that leave out unknown characters, have no lengths.
 
 use crate::text::Piece;
 use crate::vocab::{TokenId, Vocab};

@@ -2,8 +2,8 @@
 //!
 //! Indentation, rules of `=`, words of other scripts: few, but each merge of one
 //! costs as much as a hundred look-ups. Bounded: when it is full, all is
-//! forgotten. Filled only by running the model. Not for pieces with a key, which
-//! [`PretokenCache`](crate::cache::pretoken_cache::PretokenCache) has.
+//! forgotten. Filled only by running the model. Pieces with a key are in
+//! [`PretokenCache`](crate::cache::pretoken_cache::PretokenCache).
 
 use std::hash::BuildHasher;
 

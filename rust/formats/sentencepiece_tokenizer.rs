@@ -85,8 +85,8 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
         Model::Unigram(model) => {
             if model.options().precision == Precision::F64 {
                 left_out.push(
-                    "SentencePiece sums scores in 32 bits, this tokenizer in 64: near ties may fall otherwise, \
-                     and what is read has another fingerprint"
+                    "SentencePiece sums scores in 32 bits, this tokenizer in 64: near ties may differ, \
+                     and the file that is read has another fingerprint"
                         .to_owned(),
                 );
             }

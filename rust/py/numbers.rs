@@ -120,7 +120,7 @@ whole_numbers! {
     Id(TokenId) "id", 0, "0 or more, or None for the next one";
     // Of training.
     VocabSize(usize) "vocab_size", 0, "a number of tokens, such as 32000";
-    MinFrequency(u64) "min_frequency", 0, "0 or more, where 0 is no limit";
+    MinFrequency(u64) "min_frequency", 0, "0 or more, where 0 means no limit";
     MinCount(u64) "min_count", 0, "0 or more, where 0 and 1 keep all pieces";
     MaxMerges(usize) "max_merges", 0, "0 or more, or None for as many as the vocabulary holds";
     GlobalMerges(usize) "global_merges", 0, "0 or more, where 0 is none";

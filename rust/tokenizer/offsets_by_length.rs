@@ -27,7 +27,7 @@ use crate::vocab::TokenId;
 /// A token whose size is not known without the text.
 const NOT_KNOWN: u32 = u32::MAX;
 
-/// What tokens have that the text has not.
+/// What tokens have and the text does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Added {
     /// Nothing: the bytes are the same, be they UTF-8 or not.
@@ -170,7 +170,7 @@ impl Tokenizer {
         })
     }
 
-    /// What tokens have that the text has not, where that is all they differ in.
+    /// What tokens have and the text does not, where they differ in nothing else.
     fn added_to_text(&self) -> Option<Added> {
         if self.keeps_text() && self.added.tokens().iter().all(|token| self.keeps_token(token)) {
             return Some(Added::Nothing);

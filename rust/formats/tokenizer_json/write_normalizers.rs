@@ -20,9 +20,7 @@ pub fn differences(tokenizer: &Tokenizer) -> Vec<String> {
     if let Model::Unigram(model) = &**tokenizer.model()
         && model.options().precision == Precision::F32
     {
-        found.push(
-            "tokenizers sums scores in 64 bits, SentencePiece in 32: near ties may fall otherwise".into(),
-        );
+        found.push("tokenizers sums scores in 64 bits, SentencePiece in 32: near ties may differ".into());
     }
     if let Some(Normalizer::SentencePiece(whole)) = &tokenizer.pipeline().normalizer
         && !whole.options().charsmap.is_empty()

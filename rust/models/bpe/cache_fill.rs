@@ -2,7 +2,7 @@
 //!
 //! Short pieces are asked for together: memory is waited for once, not once a piece. Long
 //! pieces are cut into runs, which have their own keys, as they are merged, never taken
-//! whole. Not for what is kept (`crate::cache`).
+//! whole.
 
 use std::ops::Range;
 

@@ -15,7 +15,7 @@
 //! two are merged alone, and they do not fit.
 //! Hence: if two windows have one token in common, the tokens of the first up to
 //! it and those of the second after it fit, all of them, and are the result.
-//! Nothing is asked of ranks but an order, so ties are no matter.
+//! Nothing is asked of ranks but an order, so ties do not matter.
 //!
 //! Where two windows have no token in common, or a token is longer than a window,
 //! both become longer, eight times each time; the last resort is the whole piece.

@@ -1,8 +1,8 @@
 //! `Chain`: the decoders of tokenizers one after the other, in any order.
 //!
 //! Each step takes tokens and gives tokens; what it cannot give before it knows the next
-//! token, or the last, waits. The definition of what the steps mean. Not for the orders
-//! that published files have: those are separate kinds of [`Decoder`](super::Decoder),
+//! token, or the last, waits. The definition of what the steps mean. The orders that
+//! published files have are separate kinds of [`Decoder`](super::Decoder),
 //! which know each token's bytes from a table. Source: tokenizers 0.23, `decoders`.
 
 use serde::{Deserialize, Serialize};

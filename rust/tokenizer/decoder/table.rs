@@ -3,8 +3,8 @@
 //!
 //! Up to 15 bytes and their number are one entry of 16, so that a token is one
 //! look-up and one store; longer ones lie in a slab. Made by running the decoder on
-//! each id, which is the reference implementation. Not for the start of a text, where decoders
-//! take spaces away: that goes id by id.
+//! each id, which is the reference implementation. The start of a text, where decoders
+//! take spaces away, is decoded id by id.
 
 use std::collections::TryReserveError;
 
