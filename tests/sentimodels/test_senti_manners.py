@@ -24,6 +24,7 @@ from sentimodels.runs.families import read_toml
 from sentimodels.runs.verify import verify
 from sentimodels.training.history import write_record
 from sentitok.atomic import write as write_atomically
+from sentitok.cli.command import PANELS
 
 posix = pytest.mark.skipif(os.name == "nt", reason="devices, pipes and limits of POSIX")
 
@@ -210,6 +211,30 @@ def test_each_command_that_is_listed_is_there() -> None:
     senti = get_group(build())
     assert list(senti.commands) == list(COMMANDS)
     assert all(command.name == name and command.help for name, command in senti.commands.items())
+
+
+def _all_commands(group: Any) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from ((f"{name} {below}", one) for below, one in _all_commands(command))
+        else:
+            yield name, command
+
+
+def test_help_begins_with_the_options_that_people_use_first() -> None:
+    for name, command in _all_commands(get_group(build())):
+        panels = [
+            one.rich_help_panel or PANELS[0] for one in command.params if one.param_type_name == "option"
+        ]
+        assert panels == sorted(panels, key=PANELS.index), name
+        others = [panel for panel in panels if panel != "Output"]
+        if len(others) > 12:
+            assert 2 <= panels.count(PANELS[0]) <= 12, name
+    train = get_group(build()).commands["train"]
+    options = [one for one in train.params if one.param_type_name == "option"]
+    first = [max(one.opts, key=len) for one in options if one.rich_help_panel in (None, PANELS[0])]
+    assert "--arch" in first
+    assert len(first) == 10
 
 
 def test_messages_are_short_whatever_a_file_holds(tmp_path: Path) -> None:
