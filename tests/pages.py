@@ -42,6 +42,7 @@ PAGES = {
             "how-to/stream",
             "how-to/speed",
             "how-to/predict",
+            "how-to/train",
             "how-to/classify",
             "how-to/several-labels",
             "how-to/ordered-labels",

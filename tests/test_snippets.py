@@ -23,7 +23,7 @@ RUN_BY = {
     "docs/tutorials/tour.md": "test_tour.py",
     **{
         f"docs/how-to/{page}.md": "test_docs.py"
-        for page in ("extend", "count-tokens", "stream", "speed", "predict", "classify")
+        for page in ("extend", "count-tokens", "stream", "speed", "predict", "train", "classify")
     },
     "docs/how-to/several-labels.md": "test_docs.py",
     "docs/how-to/ordered-labels.md": "test_docs.py",
