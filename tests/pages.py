@@ -61,8 +61,10 @@ PAGES = {
 
 # What differs between two runs or two machines.
 VOLATILE = re.compile(r"seconds|peak memory|MB/s|^steps ")
-# A call of a command that asks no more of a shell than to write a file, or to print a text into `senti`.
-PLAIN = re.compile(r"(printf '([^'%]*)' \| (?=senti ))?((?:senti|sentitok) [^|&;<>$`*]*?)( > (\S+))?")
+# A call of a command that asks no more of a shell than to write a file, or to print a text into it.
+PLAIN = re.compile(
+    r"(printf '([^'%]*)' \| )?((?:senti|sentitok) (?:[^|&;<>$`*'\"]|'[^']*'|\"[^\"$`]*\")*?)( > (\S+))?"
+)
 # A run that is trained less here than on the page; what is printed of it has the same words.
 LESS = {
     "--arch gpt --preset nano --out": "--arch gpt --preset nano --epochs 2 --out",
@@ -161,13 +163,14 @@ def typed(command: str, folder: Path) -> tuple[int, str, str]:
     for shown, run in LESS.items():
         line = line.replace(shown, run)
     program, *args = shlex.split(line)
+    text = text.replace(r"\n", "\n")
     done: Any
     if program == "sentitok":
-        done = run_inside(*args, cwd=folder)
+        done = run_inside(*args, cwd=folder, stdin=text.encode())
     else:
         from senti_in_process import senti
 
-        done = senti(*args, cwd=folder, stdin=text.replace(r"\n", "\n"))
+        done = senti(*args, cwd=folder, stdin=text)
     if not target:
         return done.code, done.out, done.err
     (folder / target).write_text(done.out, "utf-8")

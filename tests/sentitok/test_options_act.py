@@ -174,9 +174,12 @@ PROBES: dict[str, list[list[str]]] = {
 }
 
 
+COMMANDS = get_command(app).commands  # type: ignore[attr-defined]  # 2026-11-29: a group
+
+
 def options(command: str) -> Iterator[list[str]]:
     """The names of each option, both of a switch."""
-    for param in get_command(app).commands[command].params:  # type: ignore[attr-defined]  # 2026-11-29: a group
+    for param in COMMANDS[command].params:
         if param.param_type_name == "option":
             yield [*(name for name in param.opts if name.startswith("--")), *param.secondary_opts]
 
