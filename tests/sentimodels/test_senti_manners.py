@@ -230,7 +230,7 @@ def test_help_begins_with_the_options_that_people_use_first() -> None:
         others = [panel for panel in panels if panel != "Output"]
         if len(others) > 12:
             assert 2 <= panels.count(PANELS[0]) <= 12, name
-    train = get_group(build()).commands["train"]
+    train: Any = get_group(build()).commands["train"]
     options = [one for one in train.params if one.param_type_name == "option"]
     first = [max(one.opts, key=len) for one in options if one.rich_help_panel in (None, PANELS[0])]
     assert "--arch" in first
