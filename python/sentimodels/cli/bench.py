@@ -116,26 +116,31 @@ def _measured(
     import statistics
     import time
 
+    import torch
+
     from ..classifier import Classifier
     from ..models import ARCHITECTURES
     from ..runs.execute import train
     from ..runs.families import resolve
     from ..runs.tables import Tables
+    from ..training.device import restored_torch
 
     tree: dict[str, Any] = {"arch": name, "train": {"max_steps": steps, "threads": threads, "device": device}}
     if preset in ARCHITECTURES[name].presets:
         tree["preset"] = preset
     about = train(resolve(tree), out, tables=Tables.of(texts), baseline=False)
-    classifier = Classifier.load(out, device)
-    n_tokens = int(classifier.encoder.encode(texts.texts).text_lengths.sum())
-    began = time.perf_counter()
-    classifier.predict_proba(texts.texts)
-    answering = time.perf_counter() - began
     alone = []
-    for text in [*texts.texts[:_WARM_UP], *texts.texts[:_ALONE]]:
+    with restored_torch():
+        torch.set_num_threads(threads)
+        classifier = Classifier.load(out, device)
+        n_tokens = int(classifier.encoder.encode(texts.texts).text_lengths.sum())
         began = time.perf_counter()
-        classifier.predict_proba([text])
-        alone.append(1000 * (time.perf_counter() - began))
+        classifier.predict_proba(texts.texts)
+        answering = time.perf_counter() - began
+        for text in [*texts.texts[:_WARM_UP], *texts.texts[:_ALONE]]:
+            began = time.perf_counter()
+            classifier.predict_proba([text])
+            alone.append(1000 * (time.perf_counter() - began))
     # What is fitted at once has no steps: it reads each token once.
     fit, at_once = about["fit"], about["seconds"]["fit"]
     trained, seconds = (fit["tokens"], fit["seconds"]) if fit["tokens"] else (n_tokens, at_once)
