@@ -201,7 +201,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "bench",
         rich_help_panel="Inspect and compare",
-        short_help="Compare ids and speed with other libraries.",
+        short_help="Measure speed on a file, next to other libraries.",
         cls=Command,
         epilog=examples(
             "sentitok bench corpus.txt -t tokenizer.json",

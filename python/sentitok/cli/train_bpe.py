@@ -285,7 +285,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "train-bpe",
         rich_help_panel="Train",
-        short_help="Train a BPE tokenizer.",
+        short_help="Train a BPE tokenizer, or extend one (--extend).",
         cls=TrainCommand,
         no_args_is_help=True,
         epilog=examples(
