@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from . import parquet, remote
 from ._sentitok import DocumentReader, cut_file
-from .file_versions import check_version, file_version
+from .file_versions import check_version, file_versions
 from .numbers import whole
 
 __all__ = ["CorpusShard", "plan_shards"]
@@ -88,8 +88,7 @@ def _packed(
     # Whole files that make a shard together, and their size.
     group: list[tuple[str, tuple[int, str]]] = []
     group_bytes = 0
-    for name in names:
-        version = file_version(name)
+    for name, version in zip(names, file_versions(names), strict=True):
         size = version[0]
         if group and group_bytes + size > shard_bytes:
             yield _of_files(group)

@@ -31,7 +31,7 @@ from . import _sentitok, atomic, remote, shard_tasks
 from ._sentitok import FormatError, SentitokError, Tokenizer, WordCounts, __version__
 from .adapters import finished, is_visible, workers_of
 from .corpus_shards import CorpusShard, plan_shards
-from .file_versions import file_version
+from .file_versions import file_versions
 from .messages import shown
 from .remote_shards import RemotePath
 from .shard_tasks import Sums
@@ -552,7 +552,10 @@ def encode_files(
     parts = _plan(paths, settings, shard_bytes, progress)
     wanted = _header(tokenizer, settings)
     wanted["sources"] = [
-        *({"name": _unicode(remote.named(path)), "bytes": file_version(path)[0]} for path in paths),
+        *(
+            {"name": _unicode(remote.named(path)), "bytes": version[0]}
+            for path, version in zip(paths, file_versions(paths), strict=True)
+        ),
         *wanted["sources"],
     ]
     kept = folder / "parts"

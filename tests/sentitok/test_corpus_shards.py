@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import random
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 import sentitok
-from sentitok import FormatError, TrainError
+from sentitok import FormatError, TrainError, remote
 from sentitok.corpus_shards import CorpusShard, plan_shards
 from sentitok.datasets import TokenDataset
 from sentitok.documents import Documents
@@ -366,3 +367,20 @@ def test_trainers_take_a_shard(tmp_path: Path) -> None:
     trained = sentitok.train_bpe(half, vocab_size=262)
     texts_of_half = ["low lower lowest\n"] * 10
     assert trained.fingerprint == sentitok.train_bpe(texts=texts_of_half, vocab_size=262).fingerprint
+
+
+def test_files_of_a_store_are_asked_for_their_versions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of files, one request after the other, would take minutes before any work."""
+    store = pytest.importorskip("fsspec").filesystem("memory")
+    names = ["memory://versions/a.txt", "memory://versions/b.txt"]
+    for name in names:
+        store.pipe_file(name.removeprefix("memory:/"), b"text\n")
+    both = threading.Barrier(2, timeout=30)
+
+    def version(_: object) -> tuple[int, str]:
+        both.wait()
+        return 5, "1"
+
+    monkeypatch.setattr(remote, "version", version)
+    shards = plan_shards(names, 10)
+    assert [shard.versions for shard in shards] == [((5, "1"), (5, "1"))]
