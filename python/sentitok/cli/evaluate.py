@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sentitok.evaluate import Evaluation
     from sentitok.figures.tokenizers import Counts
 
+_SUPERWORDS = "superword_share"
+
 # Measure, heading, and how it is written.
 _MEASURES = (
     ("bytes_per_token", "bytes/token", "{:.3f}"),
@@ -29,7 +31,7 @@ _MEASURES = (
     ("unknown_rate", "unknown", "{:.2%}"),
     ("renyi_efficiency", "Rényi", "{:z.3f}"),
     ("bits_deviation", "bits ±", "{:z.2f}"),
-    ("superword_share", "superwords", "{:.1%}"),
+    (_SUPERWORDS, "superwords", "{:.1%}"),
     ("vocabulary_use", "used", "{:.1%}"),
 )
 
@@ -261,16 +263,20 @@ def _begins_as_tokenizer(file: Path) -> bool:
 
 def _cell(row: dict[str, Any], measure: str, form: str) -> str:
     value = row[measure]
-    return "-" if value is None else form.format(value)
+    return "-" if value is None or (measure == _SUPERWORDS and not value) else form.format(value)
 
 
 def _table(evaluations: list[dict[str, Any]], per_file: bool) -> str:
-    head = ["tokenizer", "size", "tokens", *(heading for _, heading, _ in _MEASURES)]
+    # Most vocabularies have no superwords.
+    measures = [
+        one for one in _MEASURES if one[0] != _SUPERWORDS or any(row[_SUPERWORDS] for row in evaluations)
+    ]
+    head = ["tokenizer", "size", "tokens", *(heading for _, heading, _ in measures)]
     rows = []
     for row in evaluations:
         name = row["tokenizer"] + (f" {row['files'][0]}" if per_file else "")
         sizes = [number(row["vocab_size"]), number(row["tokens"])]
-        rows.append([name, *sizes, *(_cell(row, m, form) for m, _, form in _MEASURES)])
+        rows.append([name, *sizes, *(_cell(row, m, form) for m, _, form in measures)])
     return table(head, rows)
 
 
