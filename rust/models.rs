@@ -315,6 +315,30 @@ impl Worker<'_> {
         }
     }
 
+    /// Whether [`Worker::encode_words`] can be asked: see `bpe::Worker`.
+    #[inline]
+    pub(crate) fn joins_words(&self) -> bool {
+        matches!(self, Self::Bpe(worker) if worker.joins_words())
+    }
+
+    /// Appends the ids of stretches: of their pieces, with an empty piece after the last of each.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where [`Worker::joins_words`] says that they cannot be.
+    pub(crate) fn encode_words(
+        &mut self,
+        text: &[u8],
+        pieces: &[Piece],
+        ids: &mut Vec<TokenId>,
+    ) -> Result<()> {
+        match self {
+            Self::Bpe(worker) => worker.encode_words(text, pieces, ids),
+            Self::WordPiece(_) | Self::Unigram(_) => {
+                Err(Error::Internal("a model that joins no words".into()))
+            }
+        }
+    }
+
     /// Whether [`Worker::encode_spaced`] can be asked: see `bpe::Worker`.
     #[inline]
     pub(crate) fn reads_spaces(&self, split: bool, worth: impl FnOnce() -> bool) -> bool {

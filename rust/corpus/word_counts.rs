@@ -12,6 +12,8 @@ mod mixture;
 mod ranges;
 mod run;
 mod sample;
+#[cfg(feature = "train")]
+mod stretches;
 mod table;
 mod totals;
 mod worker;
@@ -25,10 +27,12 @@ pub use count::{LINE_END, count, count_to_file};
 pub use file::{CountsReader, CountsWriter, Header, merge_files, read_header};
 pub use mixture::{MixedSource, Part, Weight, mix};
 pub use sample::{Sample, SampleOptions, SampleSize};
+#[cfg(feature = "train")]
+pub use stretches::StretchCounts;
 pub(crate) use table::CountTable;
 pub use totals::Totals;
 #[cfg(feature = "train")]
-pub(crate) use {count::count_keys, worker::Keys};
+pub(crate) use {count::count_keys, stretches::counted, worker::Keys};
 
 use crate::corpus::{InvalidUtf8, IterSource};
 use crate::error::{Error, Result};

@@ -41,6 +41,8 @@ use space_as_mark::Spaced;
 use superword_merge::Superwords;
 #[cfg(feature = "train")]
 pub(crate) use superword_merge::has_several_words;
+#[cfg(feature = "train")]
+pub(crate) use superword_merge::{END, WordEncoder, WordScratch};
 use symbols::{CharTokens, SymbolTable, TokensByKey};
 use units::chars;
 pub(crate) use worker::Scratch;
@@ -279,7 +281,7 @@ impl Bpe {
 
     /// Cuts long pieces also between ASCII characters, which pays off for pieces of several words.
     #[must_use]
-    pub(crate) fn cutting_words(mut self) -> Self {
+    fn cutting_words(mut self) -> Self {
         if self.plain_bytes {
             self.cuts = Some(Cuts::new(&self.vocab, true));
         }

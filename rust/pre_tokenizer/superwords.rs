@@ -14,9 +14,12 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::{Digits, PreTokenizer};
-use crate::text::Piece;
+use crate::error::Error;
+use crate::memory::MakeRoom;
+use crate::text::pattern::StepBudget;
 use crate::text::unicode::flag::{LETTER, MARK, NUMBER, SPACE};
 use crate::text::unicode::{Flags, flags, flags_at};
+use crate::text::{CHUNK, Piece};
 
 /// The pre-tokenizer whose pieces are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +59,46 @@ impl SuperwordPieces {
         }
     }
 
+    /// Calls `f` with the pieces of a text of at most 4 GiB, in order, in chunks of whole stretches. An empty
+    /// piece follows the last of each stretch. `budget` limits the work of patterns.
+    pub(crate) fn for_each_chunk_of_stretches<E: From<Error>>(
+        self,
+        text: &str,
+        budget: &StepBudget,
+        mut f: impl FnMut(&[Piece]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let bytes = text.as_bytes();
+        // Pieces, those of whole stretches first, and whether the last stretch may continue.
+        let (mut pieces, mut n_whole, mut is_open) = (Vec::<Piece>::new(), 0, false);
+        self.pre_tokenizer().for_each_chunk(text, budget, |chunk| -> Result<(), E> {
+            pieces.make_room(3 * chunk.len())?;
+            for &piece in chunk {
+                let joins = self.joins(&bytes[piece.range()]);
+                if is_open && !joins {
+                    pieces.push(Piece { start: piece.start, end: piece.start });
+                }
+                pieces.push(piece);
+                if !joins {
+                    pieces.push(Piece { start: piece.end, end: piece.end });
+                    n_whole = pieces.len();
+                }
+                is_open = joins;
+            }
+            if n_whole >= CHUNK {
+                f(&pieces[..n_whole])?;
+                pieces.drain(..n_whole);
+                n_whole = 0;
+            }
+            Ok(())
+        })?;
+        if let Some(last) = pieces.last().filter(|_| is_open) {
+            let end = Piece { start: last.end, end: last.end };
+            pieces.make_room(1)?;
+            pieces.push(end);
+        }
+        if pieces.is_empty() { Ok(()) } else { f(&pieces) }
+    }
+
     /// The characters of words.
     fn letters(self) -> Flags {
         match self {
@@ -65,7 +108,17 @@ impl SuperwordPieces {
     }
 
     /// Whether a piece may be a part of a superword.
+    #[inline]
     pub(crate) fn joins(self, piece: &[u8]) -> bool {
+        if let [b' ', letter, ..] | [letter, ..] = piece
+            && letter.is_ascii_alphabetic()
+        {
+            return true;
+        }
+        self.joins_any(piece)
+    }
+
+    fn joins_any(self, piece: &[u8]) -> bool {
         let letters = self.letters();
         let Some((first, n)) = flags_at(piece, 0) else { return false };
         if first & letters != 0 {

@@ -12,10 +12,12 @@ use super::progress::run;
 use super::report::{PyTrainReport, Trained};
 use super::source::Documents;
 use super::tokenizer::PyTokenizer;
-use crate::corpus::url_of;
+use crate::corpus::word_counts::StretchCounts;
+use crate::corpus::{Source, url_of};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, SuperwordPieces};
+use crate::progress::Progress;
 use crate::tokenizer::Tokenizer;
 use crate::trainers::bpe::{BpeTrainer, TrainedMerges};
 use crate::trainers::superwords::{SuperwordBegin, SuperwordOptions, SuperwordRule, SuperwordTraining};
@@ -59,7 +61,13 @@ pub(super) fn options(
     Ok(Some(options))
 }
 
-/// The text, which is read several times.
+/// What is read several times.
+pub(super) enum Input<'a, 'py> {
+    Text(&'a Text<'a, 'py>),
+    Counts(Box<StretchCounts>),
+}
+
+/// Text that can be read again.
 pub(super) struct Text<'a, 'py> {
     pub source: Option<&'a Bound<'py, PyAny>>,
     pub texts: Option<&'a Bound<'py, PyAny>>,
@@ -73,22 +81,18 @@ impl<'py> Text<'_, 'py> {
         }
     }
 
-    /// Refuses text that can be read only once, and counts.
-    pub fn check(&self, has_counts: bool, has_checkpoint: bool) -> PyResult<()> {
+    /// Refuses text that can be read only once, and a checkpoint.
+    pub fn check(&self, has_checkpoint: bool) -> PyResult<()> {
         let refuse = |option, value: String, reason: &str| {
             Err(PyErr::from(Error::Option { option, value, reason: reason.to_owned() }))
         };
-        if has_counts {
-            let reason = "counts of pieces do not say which pieces follow each other; pass the text, or train \
-                          without superwords on the counts and add them with extend and the text";
-            return refuse("counts", "given".to_owned(), reason);
-        }
         if has_checkpoint {
             let reason = "superwords have no checkpoint; train without them with a checkpoint, then add them \
                           with extend and superwords_from";
             return refuse("checkpoint", "given".to_owned(), reason);
         }
-        let reason = "the text of superwords is read three times; pass files, or a list of texts";
+        let reason =
+            "the text of superwords is read three times; pass files, or a list of texts, or count it";
         for object in [self.source, self.texts].into_iter().flatten() {
             if object.hasattr("__next__")? {
                 return refuse("superwords", object.get_type().name()?.to_string(), reason);
@@ -107,6 +111,56 @@ impl<'py> Text<'_, 'py> {
     }
 }
 
+impl Input<'_, '_> {
+    /// Calls `f` with the source of the text, or of the stretches.
+    fn read<T: Send>(
+        &self,
+        py: Python<'_>,
+        reading: &Reading<'_>,
+        progress: Option<&Py<PyAny>>,
+        f: impl FnOnce(&mut dyn Source, &mut Progress) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        match self {
+            Self::Text(text) => text.documents()?.run(py, reading.source_options()?, progress, f),
+            Self::Counts(counts) => run(py, progress, |progress| f(&mut counts.source(), progress)),
+        }
+    }
+}
+
+/// Counts of stretches as the input, and the counted pieces of it.
+pub(super) fn count_pieces(
+    py: Python<'_>,
+    counts: StretchCounts,
+    is_list: bool,
+    (reading, min_count): (&Reading<'_>, u64),
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<(Corpus, StretchCounts)> {
+    let started = Instant::now();
+    if reading.sample.is_some() {
+        let reason = "it samples documents, and counts have none; pass it to count".to_owned();
+        return Err(Error::Option { option: "sample", value: "given".to_owned(), reason }.into());
+    }
+    let options = reading.count_options();
+    let (pieces, counts) = run(py, progress, move |progress| {
+        let mut pieces = counts.count_pieces(&options, progress)?;
+        if min_count > 1 {
+            pieces = pieces.without_rare(min_count)?;
+        }
+        Ok((pieces, counts))
+    })?;
+    if pieces.is_empty() {
+        return Err(Error::EmptyCorpus { sources: counts.sources().len() }.into());
+    }
+    let sources = if is_list { counts.sources().to_vec() } else { Vec::new() };
+    let seconds = started.elapsed().as_secs_f64();
+    Ok((Corpus { counts: Arc::new(pieces), seconds, sources }, counts))
+}
+
+/// The pipeline of stretches of a pipeline of pieces.
+pub(super) fn stretches_of(pipeline: &Pipeline) -> Result<Pipeline> {
+    Ok(SuperwordTraining::pipeline_of(pipeline)?.0)
+}
+
 /// The pipeline of the pieces, if that of a base has stretches.
 pub(super) fn pieces_of(pipeline: &Pipeline) -> Result<Pipeline> {
     let (joined, pieces) = SuperwordTraining::pipeline_of(pipeline)?;
@@ -123,7 +177,7 @@ pub(super) fn train(
     unk_token: Option<&str>,
     base: Option<&Tokenizer>,
     corpus: Corpus,
-    text: &Text<'_, '_>,
+    input: &Input<'_, '_>,
     reading: &Reading<'_>,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
@@ -133,20 +187,21 @@ pub(super) fn train(
     let distinct_pieces = counts.len();
     let pipeline = counts.pipeline().clone();
     let first_trainer = SuperwordTraining::first_phase(&options, trainer)?;
+    let of_counts = matches!(input, Input::Counts(_));
     let mut training = run(py, progress, |progress| {
         let first = first_trainer.train(counts.iter(), progress)?;
-        SuperwordTraining::new(options, trainer, &pipeline, first)
+        let training = SuperwordTraining::new(options, trainer, &pipeline, first)?;
+        Ok(if of_counts { training.of_counts() } else { training })
     })?;
     drop(counts);
     let counting = reading.count_options();
-    text.documents()?.run(py, reading.source_options()?, progress, |source, progress| {
+    input.read(py, reading, progress, |source, progress| {
         training.add_neighbours(source, &counting, progress)
     })?;
     let trained: TrainedMerges = loop {
-        let segments =
-            text.documents()?.run(py, reading.source_options()?, progress, |source, progress| {
-                training.count_segments(source, &counting, progress)
-            })?;
+        let segments = input.read(py, reading, progress, |source, progress| {
+            training.count_segments(source, &counting, progress)
+        })?;
         if let Some(trained) = run(py, progress, |progress| training.merge(&segments, progress))? {
             break trained;
         }

@@ -24,6 +24,7 @@ use super::superwords;
 use super::text::maybe_names;
 use super::tokenizer::PyTokenizer;
 use super::train_sentencepiece::{self, GivenOptions};
+use crate::corpus::word_counts::StretchCounts;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
@@ -264,7 +265,7 @@ pub(super) fn train_bpe(
         let mut superword_options =
             superwords::options(superwords, superwords_from, max_superword_words, superword_rule)?;
         if superword_options.is_some() {
-            text.check(counts.is_some(), checkpoint.is_some())?;
+            text.check(checkpoint.is_some())?;
         }
         let saving = Saving::new(checkpoint, resume, checkpoint_seconds)?;
         let line_ends = method == "sentencepiece";
@@ -343,7 +344,13 @@ pub(super) fn train_bpe(
         let special_tokens = special_tokens.unwrap_or_default();
         let base = extend.map(|base| &*base.get().tokenizer);
         let mut asked = pipeline::asked(normalizer, pre_tokenizer, base, default_pipeline)?;
-        if superword_options.is_some() {
+        // Superwords are trained from counted stretches, or from a text that is cut at pieces first.
+        let of_stretches = superword_options.is_some() && counts.is_some();
+        let mut usual: fn() -> Result<Pipeline> = default_pipeline;
+        if of_stretches {
+            asked = asked.as_ref().map(superwords::stretches_of).transpose()?;
+            usual = || superwords::stretches_of(&default_pipeline()?);
+        } else if superword_options.is_some() {
             asked = Some(superwords::pieces_of(&asked.map_or_else(default_pipeline, Ok)?)?);
         }
         let mut trainer = BpeTrainer {
@@ -364,8 +371,17 @@ pub(super) fn train_bpe(
             count_options: "the pre_tokenizer of the base or gpt2, and no normalizer".to_owned(),
             any_splitter: true,
         };
-        let given = Given::new(source, texts, counts, asked.as_ref(), &expected, default_pipeline)?;
-        let pipeline = given.pipeline(asked.as_ref(), default_pipeline)?;
+        let given = Given::new(source, texts, counts, asked.as_ref(), &expected, usual)?;
+        let mut pipeline = given.pipeline(asked.as_ref(), usual)?;
+        let (given, stretches) = match given {
+            Given::Counts { parts, is_list, .. } if of_stretches => {
+                (None, Some((StretchCounts::new(parts)?, is_list)))
+            }
+            given => (Some(given), None),
+        };
+        if let Some((stretches, _)) = &stretches {
+            pipeline = stretches.pipeline();
+        }
         trainer.unit = self::unit(unit, &pipeline, byte_fallback, base)?;
         trainer.initial_alphabet = alphabet(initial_alphabet, trainer.unit)?;
         let unk_token = unk_token.or_else(|| base?.model().unk_token().map(str::to_owned));
@@ -391,20 +407,23 @@ pub(super) fn train_bpe(
             SuperwordTraining::first_phase(options, &trainer)?;
         }
         let mut checkpoint = saving.open(py, |dir, resume| trainer.checkpoint(dir, resume))?;
-        let corpus = given.count(
-            py,
-            (&reading, min_count.get()),
-            &expected,
-            &pipeline,
-            checkpoint.as_mut(),
-            progress.as_ref(),
-        )?;
+        let (limits, progress) = ((&reading, min_count.get()), progress.as_ref());
+        let (corpus, input) = match (given, stretches) {
+            (Some(given), _) => {
+                let corpus = given.count(py, limits, &expected, &pipeline, checkpoint.as_mut(), progress)?;
+                (corpus, superwords::Input::Text(&text))
+            }
+            (None, Some((stretches, is_list))) => {
+                let (corpus, stretches) = superwords::count_pieces(py, stretches, is_list, limits, progress)?;
+                (corpus, superwords::Input::Counts(Box::new(stretches)))
+            }
+            (None, None) => return Err(Error::Internal("neither text nor counts".to_owned()).into()),
+        };
         let unk_token = unk_token.as_deref();
         match superword_options {
-            None => train(py, &trainer, unk_token, base, corpus, checkpoint, progress.as_ref()),
+            None => train(py, &trainer, unk_token, base, corpus, checkpoint, progress),
             Some(options) => {
-                let progress = progress.as_ref();
-                superwords::train(py, options, &trainer, unk_token, base, corpus, &text, &reading, progress)
+                superwords::train(py, options, &trainer, unk_token, base, corpus, &input, &reading, progress)
             }
         }
     })

@@ -239,6 +239,18 @@ impl<S: Sink> Walk<'_, '_, S> {
         check_len(text.len())?;
         let origin = Origin { rewritten: rewritten.alignment(), ..origin };
         let budget = self.budget;
+        if let PreTokenizer::Superwords { pieces } = step
+            && !S::SPANS
+            && !S::NEEDS_PIECES
+            && self.worker.joins_words()
+        {
+            return pieces.for_each_chunk_of_stretches(text, budget, |pieces| {
+                self.reserve(pieces)?;
+                self.sink
+                    .append(self.worker, |worker, ids| worker.encode_words(text.as_bytes(), pieces, ids))?;
+                self.check()
+            });
+        }
         step.for_each_chunk(text, budget, |pieces| {
             self.pieces(text.as_bytes(), pieces, &origin)?;
             self.check()

@@ -28,13 +28,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::corpus::Document;
 use crate::corpus::Source;
-use crate::corpus::word_counts::{CountOptions, Keys, WordCounts, count_keys};
+use crate::corpus::word_counts::{CountOptions, Keys, WordCounts, count_keys, counted};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::models::bpe::{Bpe, BpeOptions, MergeOrder, has_several_words};
+use crate::models::bpe::{Bpe, BpeOptions, END, MergeOrder, WordEncoder, WordScratch, has_several_words};
 use crate::pipeline::{Pieces, Pipeline};
 use crate::pre_tokenizer::{PreTokenizer, SuperwordPieces, is_word};
 use crate::progress::Progress;
+use crate::text::Piece;
+use crate::text::simd::prefetch;
 use crate::trainers::bpe::{BpeTrainer, Merge, MergeStop, TrainedMerges, Unit};
 use crate::trainers::pair_merging::by_count::ByCount;
 use crate::trainers::pair_merging::layout::SymbolLayout;
@@ -91,12 +93,14 @@ const N_SUMS: usize = 1 << 21;
 const SPARE: usize = 3;
 /// By how much the limit is lowered when segments are counted again.
 const LOWER: u64 = 8;
+/// How many sums are read together, so that waiting for memory overlaps.
+const GATHER: usize = 32;
 /// The bytes of an id in the key of a segment.
 const ID_BYTES: usize = 3;
 
-/// Calls a function with runs of ids of a document.
+/// Calls a function with runs of ids of a document, and how often each counts.
 type Runs<'a> =
-    Box<dyn FnMut(Document<'_>, &mut dyn FnMut(&[TokenId]) -> Result<()>) -> Result<()> + Send + 'a>;
+    Box<dyn FnMut(Document<'_>, &mut dyn FnMut(&[TokenId], u64) -> Result<()>) -> Result<()> + Send + 'a>;
 
 /// The second phase of training.
 pub struct SuperwordTraining {
@@ -108,11 +112,15 @@ pub struct SuperwordTraining {
     order: crate::trainers::bpe::TieBreak,
     threads: Option<usize>,
     first: TrainedMerges,
-    bpe: Bpe,
+    words: WordEncoder,
     shapes: Vec<WordShape>,
     sums: Vec<AtomicU64>,
     /// Neighbours with a lower sum are cut.
     least: u64,
+    /// Which sums reach it, as bits.
+    kept: Vec<u64>,
+    /// Whether documents are stretches with their counts.
+    of_counts: bool,
     /// The number of tokens before the first superword.
     begins_at: usize,
 }
@@ -230,14 +238,23 @@ impl SuperwordTraining {
             rules,
             order: trainer.tie_break,
             threads: trainer.threads,
-            bpe: bpe.cutting_words(),
+            words: WordEncoder::new(bpe),
             shapes: shapes.collect(),
             sums: (0..N_SUMS).map(|_| AtomicU64::new(0)).collect(),
             least: 0,
+            kept: vec![0; N_SUMS / 64],
+            of_counts: false,
             begins_at: first.tokens.len(),
             first,
             options,
         })
+    }
+
+    /// Reads the source of [`StretchCounts`](crate::corpus::word_counts::StretchCounts) instead of text.
+    #[must_use]
+    pub fn of_counts(mut self) -> Self {
+        self.of_counts = true;
+        self
     }
 
     /// The pipeline of the tokenizer.
@@ -264,18 +281,14 @@ impl SuperwordTraining {
         let keys = || -> Keys<'_> {
             let mut runs = this.runs();
             Box::new(move |document, _| {
-                runs(document, &mut |ids| {
-                    for pair in ids.windows(2) {
-                        if this.may_join(pair[0], pair[1]) {
-                            this.sums[cell(pair[0], pair[1])].fetch_add(1, Ordering::Relaxed);
-                        }
-                    }
+                runs(document, &mut |ids, n| {
+                    this.add_pairs(ids, n);
                     Ok(())
                 })
             })
         };
         count_keys(source, &self.pipeline, options, &keys, progress)?;
-        self.least = self.first_least();
+        self.keep(self.first_least());
         Ok(())
     }
 
@@ -292,7 +305,7 @@ impl SuperwordTraining {
         let keys = || -> Keys<'_> {
             let mut runs = self.runs();
             let mut key = Vec::new();
-            Box::new(move |document, f| runs(document, &mut |ids| self.segments(ids, &mut key, f)))
+            Box::new(move |document, f| runs(document, &mut |ids, n| self.segments(ids, n, &mut key, f)))
         };
         count_keys(source, &self.pipeline, options, &keys, progress)
     }
@@ -327,7 +340,7 @@ impl SuperwordTraining {
         };
         let is_full = matches!(stop, MergeStop::VocabFull | MergeStop::NoGain);
         if !is_full && self.least > self.floor() {
-            self.least = (self.least / LOWER).max(self.floor());
+            self.keep((self.least / LOWER).max(self.floor()));
             return Ok(None);
         }
         let kept = match self.options.begin {
@@ -364,40 +377,109 @@ impl SuperwordTraining {
 
     /// Calls a function with runs of ids of a document, in which neighbours may join.
     fn runs(&self) -> Runs<'_> {
-        let mut worker = self.bpe.worker();
+        let mut words = WordScratch::default();
         let mut ids = Vec::new();
-        let inner = self.pieces.pre_tokenizer();
+        let mut run = Vec::new();
         let joins_whole = self.options.begin == SuperwordBegin::Auto;
+        // Pieces are joined here where each must be one token.
+        let pre_tokenizer = match joins_whole {
+            true => self.pieces.pre_tokenizer(),
+            false => self.pipeline.pre_tokenizer.clone(),
+        };
+        // Counted stretches are normalized.
+        let normalizer = self.pipeline.normalizer.clone().filter(|_| !self.of_counts);
+        let pipeline = Pipeline { normalizer, pre_tokenizer };
         Box::new(move |document, f| {
-            let mut visit = |stretch: &[u8]| -> Result<()> {
-                // Bytes that are not text are alone. Other stretches end between characters.
-                let Ok(words) = std::str::from_utf8(stretch) else { return Ok(()) };
+            let (document, n) = if self.of_counts { counted(document)? } else { (document, 1) };
+            let mut visit = |text: &[u8], pieces: &[Piece], begins: bool| -> Result<()> {
+                // A text that begins is not joined with the one before.
+                if begins {
+                    f(&run, n)?;
+                    run.clear();
+                }
                 ids.clear();
+                pieces.iter().for_each(|&piece| self.words.push(&mut words, text, piece, &mut ids));
+                self.words.flush(&mut words, text, &mut ids);
+                words.check()?;
+                let of_pieces = ids.split(|&id| id == END);
                 if !joins_whole {
-                    worker.encode(stretch, 0, stretch.len(), &mut ids);
-                    return f(&ids);
+                    return of_pieces.take(pieces.len()).try_for_each(|ids| f(ids, n));
                 }
-                inner.for_each_piece(words, |word| {
-                    let from = ids.len();
-                    worker.encode(stretch, word.start, word.end, &mut ids);
-                    if ids.len() == from + 1 && is_word(&stretch[word]) {
-                        return Ok(());
+                for (piece, of_piece) in pieces.iter().zip(of_pieces) {
+                    let bytes = &text[piece.range()];
+                    let id = match of_piece {
+                        &[id] if self.pieces.joins(bytes) && is_word(bytes) => Some(id),
+                        _ => None,
+                    };
+                    if id.is_none() {
+                        f(&run, n)?;
+                        run.clear();
                     }
-                    ids.truncate(from);
-                    f(&ids)?;
-                    ids.clear();
-                    Ok(())
-                })?;
-                f(&ids)
-            };
-            document.for_each_chunk(&self.pipeline, |pieces| match pieces {
-                Pieces::Chunk(text, stretches) => {
-                    stretches.iter().try_for_each(|stretch| visit(&text[stretch.range()]))
+                    id.map_or(Ok(()), |id| memory::push(&mut run, id))?;
                 }
-                Pieces::One(stretch) => visit(stretch),
-            })?;
-            worker.check()
+                Ok(())
+            };
+            let whole = |bytes: &[u8]| [Piece { start: 0, end: bytes.len() as u32 }];
+            match document {
+                Document::Text(stretch) if self.of_counts && !joins_whole => {
+                    visit(stretch.as_bytes(), &whole(stretch.as_bytes()), true)?;
+                }
+                _ => document.for_each_chunk(&pipeline, |pieces| match pieces {
+                    Pieces::Chunk(text, pieces) => {
+                        visit(text, pieces, pieces.first().is_some_and(|it| it.start == 0))
+                    }
+                    // Bytes that are not text are alone. Other pieces end between characters.
+                    Pieces::One(piece) if std::str::from_utf8(piece).is_err() => visit(piece, &[], true),
+                    Pieces::One(piece) => visit(piece, &whole(piece), false),
+                })?,
+            }
+            f(&run, n)?;
+            run.clear();
+            Ok(())
         })
+    }
+
+    /// Adds to the sums of neighbours, which stay at their maximum.
+    fn add_pairs(&self, ids: &[TokenId], n: u64) {
+        let mut cells = [0; GATHER];
+        let mut pairs = ids.windows(2);
+        loop {
+            let mut n_cells = 0;
+            for pair in pairs.by_ref().take(GATHER) {
+                let cell = cell(pair[0], pair[1]);
+                prefetch(&self.sums[cell]);
+                cells[n_cells] = cell;
+                n_cells += usize::from(self.may_join(pair[0], pair[1]));
+            }
+            for &cell in &cells[..n_cells] {
+                if self.of_counts {
+                    let sum = |sum: u64| Some(sum.saturating_add(n));
+                    // It never fails: there is always a sum.
+                    let _ = self.sums[cell].fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
+                } else {
+                    self.sums[cell].fetch_add(n, Ordering::Relaxed);
+                }
+            }
+            if pairs.len() == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Whether neighbours of this sum are kept together. Some that may not join are, too, which only makes
+    /// segments longer.
+    #[inline]
+    fn is_kept(&self, cell: usize) -> bool {
+        self.kept[cell / 64] >> (cell % 64) & 1 != 0
+    }
+
+    /// Keeps neighbours with at least this sum together.
+    fn keep(&mut self, least: u64) {
+        self.least = least;
+        self.kept.fill(0);
+        for (cell, sum) in self.sums.iter().enumerate() {
+            self.kept[cell / 64] |= u64::from(sum.load(Ordering::Relaxed) >= least) << (cell % 64);
+        }
     }
 
     fn may_join(&self, left: TokenId, right: TokenId) -> bool {
@@ -408,24 +490,21 @@ impl SuperwordTraining {
     fn segments(
         &self,
         ids: &[TokenId],
+        n: u64,
         key: &mut Vec<u8>,
-        f: &mut dyn FnMut(&[u8]) -> Result<()>,
+        f: &mut dyn FnMut(&[u8], u64) -> Result<()>,
     ) -> Result<()> {
         key.clear();
         let mut finish = |key: &mut Vec<u8>| {
             if key.len() > ID_BYTES {
-                f(key)?;
+                f(key, n)?;
             }
             key.clear();
             Ok(())
         };
         for (at, &id) in ids.iter().enumerate() {
-            if let Some(&left) = at.checked_sub(1).and_then(|before| ids.get(before)) {
-                let is_kept = self.may_join(left, id)
-                    && self.sums[cell(left, id)].load(Ordering::Relaxed) >= self.least;
-                if !is_kept {
-                    finish(key)?;
-                }
+            if at.checked_sub(1).is_some_and(|before| !self.is_kept(cell(ids[before], id))) {
+                finish(key)?;
             }
             key.extend_from_slice(&id.to_be_bytes()[4 - ID_BYTES..]);
         }
@@ -440,6 +519,12 @@ impl SuperwordTraining {
     /// The least sum of neighbours that are kept at first.
     fn first_least(&self) -> u64 {
         let mut sums: Vec<u64> = self.sums.iter().map(|sum| sum.load(Ordering::Relaxed)).collect();
+        // Only the greatest are sorted; no others are asked for.
+        let most = SPARE * self.vocab_size;
+        if most < sums.len() {
+            sums.select_nth_unstable_by(most, |a, b| b.cmp(a));
+            sums.truncate(most + 1);
+        }
         sums.sort_unstable_by(|a, b| b.cmp(a));
         let at = |n: usize| sums.get(n).copied().unwrap_or(0);
         let least = match self.options.begin {

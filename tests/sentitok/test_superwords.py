@@ -71,6 +71,12 @@ def test_superbpe_is_the_literal_algorithm(
         tie_break=tie_break, max_token_length=max_length or float("inf"),
     )  # fmt: skip
     assert model_of(made) == (tokens, [(left, right) for left, right, _ in merges])
+    counts = sentitok.count(texts=documents, pre_tokenizer=f"{family}-superwords")
+    from_counts = sentitok.train_bpe(
+        counts=counts, vocab_size=size + more, superwords_from=size, max_superword_words=max_words,
+        superword_rule=rule, min_count=min_count, tie_break=tie_break, max_token_length=max_length,
+    )  # fmt: skip
+    assert from_counts.to_bytes() == made.to_bytes()
 
 
 @settings(max_examples=60, deadline=None)
@@ -96,6 +102,12 @@ def test_boundless_is_the_literal_algorithm(
     assert made.report is not None
     assert made.report.superwords_from == 256 + len(regular)
     assert model_of(made)[1] == [(left, right) for left, right, _ in [*regular, *supers]]
+    from_counts = sentitok.train_bpe(
+        counts=sentitok.count(texts=documents, pre_tokenizer=f"{family}-superwords"),
+        vocab_size=256 + more, superwords="auto", max_superword_words=max_words, superword_rule=rule,
+        tie_break=tie_break,
+    )  # fmt: skip
+    assert from_counts.to_bytes() == made.to_bytes()
 
 
 PHRASES = ["in the end", "one of the", "it is a", "at the same time", "of course", "as well as"]
@@ -132,6 +144,40 @@ def test_ids_are_those_of_tokenizers(family: str, options: dict[str, Any], tmp_p
         assert tokenizer.decode(expected.ids) == text == reference.decode(expected.ids)
 
 
+@pytest.mark.parametrize("options", [{"superwords_from": 290}, {"superwords": "auto"}])
+def test_ids_are_those_of_the_list_of_merges(options: dict[str, Any]) -> None:
+    chinese = [line.replace("a dog", "一只狗，他说的。").replace("Anna", "他说") for line in corpus()]
+    tokenizer = sentitok.train_bpe(
+        texts=chinese, vocab_size=420, max_superword_words=9, superword_rule="lines", **options
+    )
+    merges = tokenizer.merges()
+    rng = random.Random(7)
+    words = [
+        *WORDS,
+        *PHRASES,
+        "，",
+        "他说",
+        "的",
+        "一只狗",
+        " naïveté",
+        "’s",
+        "\t",
+        "supercalifragilistic",
+        "-",
+    ]
+    made_up = ["".join(rng.choice(words) for _ in range(rng.randrange(1, 25))) for _ in range(300)]
+    made_up += [" of the" * 40, "他说的，" * 20, " it is a" * 30 + "。", "one of the " * 30]
+    for text in [*chinese[:30], *made_up]:
+        tokens = [tokenizer.id_to_bytes(id) for id in tokenizer.encode(text).ids]
+        expected = [
+            token for stretch in splits("gpt2")[1](text) for token in oracle.encode(stretch.encode(), merges)
+        ]
+        assert tokens == expected, text
+    whole = "\n".join(made_up) * 3
+    found = [id for line in whole.splitlines(keepends=True) for id in tokenizer.encode(line).ids]
+    assert tokenizer.encode(whole).ids.tolist() == found
+
+
 def test_transformers_gives_the_same_ids(tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
     tokenizer = sentitok.train_bpe(texts=corpus(), vocab_size=420, superwords_from=330)
@@ -153,6 +199,48 @@ def test_any_threads_and_any_memory_give_the_same_bytes(options: dict[str, Any],
     lines = [line for file in files for line in file.read_text("utf-8").splitlines(keepends=True)]
     made.add(sentitok.train_bpe(texts=lines, vocab_size=420, **options).to_bytes())
     assert len(made) == 1
+
+
+@pytest.mark.parametrize("family", ["gpt2", "o200k"])
+@pytest.mark.parametrize("options", [{"superwords_from": 330}, {"superwords": "auto"}])
+def test_counts_give_the_same_bytes_as_text(family: str, options: dict[str, Any], tmp_path: Path) -> None:
+    pieces = f"{family}-superwords"
+    # A stretch that is longer than the longest piece, and bytes that are not text.
+    files = [tmp_path / name for name in ("a.txt", "b.txt")]
+    files[0].write_text("".join(corpus(200)) + "it is a dog " * 8000 + "\n", "utf-8")
+    files[1].write_bytes("".join(reversed(corpus(200))).encode() + b"one of \xff the end\n")
+    options = {"vocab_size": 420, "min_count": 2, **options}
+    text = sentitok.train_bpe(files, pre_tokenizer=family, invalid_utf8="bytes", **options)
+    shards = [tmp_path / f"{number}.counts" for number in range(3)]
+    for number, out in enumerate(shards):
+        sentitok.count(
+            files, shard=(number, 3), pre_tokenizer=pieces, invalid_utf8="bytes", max_memory=0, out=out
+        )
+    merged = tmp_path / "merged.counts"
+    sentitok.merge_counts(shards, merged)
+    in_memory = sentitok.count(files, pre_tokenizer=pieces, invalid_utf8="bytes", threads=1)
+    assert in_memory is not None
+    assert merged.read_bytes() == in_memory.to_bytes()
+    forms: list[Any] = [merged, shards, in_memory, [(in_memory, 1)]]
+    for counts in forms:
+        for how in ({}, {"threads": 3, "max_memory": 0}, {"pre_tokenizer": family}):
+            made = sentitok.train_bpe(counts=counts, **how, **options)
+            assert made.to_bytes() == text.to_bytes()
+            assert made.report is not None
+            assert text.report is not None
+            assert made.report.totals == text.report.totals
+            assert made.report.distinct_pieces == text.report.distinct_pieces
+    twice = sentitok.train_bpe([*files, *files], pre_tokenizer=family, invalid_utf8="bytes", **options)
+    weighted = sentitok.train_bpe(counts=[(merged, 2)], **options)
+    assert weighted.to_bytes() == twice.to_bytes()
+
+
+def test_counts_add_superwords_to_a_base() -> None:
+    base = sentitok.train_bpe(texts=corpus(), vocab_size=330)
+    counts = sentitok.count(texts=corpus(), pre_tokenizer="gpt2-superwords")
+    options: dict[str, Any] = {"extend": base, "vocab_size": 420, "superwords_from": 330}
+    made = sentitok.train_bpe(counts=counts, **options)
+    assert made.to_bytes() == sentitok.train_bpe(texts=corpus(), **options).to_bytes()
 
 
 def test_the_second_stage_is_the_trainer_of_tokenizers() -> None:
@@ -243,9 +331,14 @@ def test_what_is_refused(options: dict[str, Any], named: list[str]) -> None:
 def test_text_must_be_readable_again() -> None:
     with pytest.raises((ValueError, TrainError), match="generator"):
         sentitok.train_bpe(texts=(line for line in corpus(5)), vocab_size=420, superwords_from=300)
-    counts = sentitok.count(texts=corpus(5))
-    with pytest.raises((ValueError, TrainError), match="extend"):
+    counts = sentitok.count(texts=corpus(5), pre_tokenizer="o200k")
+    with pytest.raises((ValueError, TrainError), match="o200k-superwords"):
         sentitok.train_bpe(counts=counts, vocab_size=420, superwords_from=300)
+    stretches = sentitok.count(texts=corpus(5), pre_tokenizer="o200k-superwords")
+    with pytest.raises((ValueError, TrainError), match="sample"):
+        sentitok.train_bpe(counts=stretches, vocab_size=420, superwords_from=300, sample=0.5)
+    with pytest.raises((ValueError, TrainError), match="gpt2"):
+        sentitok.train_bpe(counts=stretches, vocab_size=420, superwords_from=300, pre_tokenizer="gpt2")
     base = sentitok.train_bpe(texts=corpus(), vocab_size=350, superwords="auto")
     with pytest.raises((ValueError, TrainError), match="superwords_from"):
         sentitok.train_bpe(texts=corpus(5), vocab_size=420, extend=base, superwords="auto")
@@ -262,6 +355,8 @@ def test_a_report_says_where_superwords_begin() -> None:
 
 def test_the_command_trains_what_the_library_trains(tmp_path: Path) -> None:
     (tmp_path / "corpus.txt").write_text("".join(corpus()), "utf-8")
+    counted = ("corpus.txt", "--pre-tokenizer", "gpt2-superwords", "-o", "corpus.counts")
+    run_json("count", *counted, cwd=tmp_path)
     for flags, options in (
         (["--superwords-from", "330"], {"superwords_from": 330}),
         (["--superwords", "auto"], {"superwords": "auto"}),
@@ -270,9 +365,10 @@ def test_the_command_trains_what_the_library_trains(tmp_path: Path) -> None:
             {"superwords_from": 330, "max_superword_words": 2, "superword_rule": "lines"},
         ),
     ):
-        found = run_json("train-bpe", "corpus.txt", "--vocab", "420", *flags, "--force", cwd=tmp_path)
         expected = sentitok.train_bpe(tmp_path / "corpus.txt", vocab_size=420, **options)
-        assert found["fingerprint"] == expected.fingerprint
+        for what in (["corpus.txt"], ["--counts", "corpus.counts"]):
+            found = run_json("train-bpe", *what, "--vocab", "420", *flags, "--force", cwd=tmp_path)
+            assert found["fingerprint"] == expected.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -285,7 +381,7 @@ def test_the_command_trains_what_the_library_trains(tmp_path: Path) -> None:
         (["corpus.txt", "--superwords", "auto", "--dry-run"], ["--dry-run"]),
         (["corpus.txt", "--superwords", "auto", "--checkpoint", "x"], ["--checkpoint", "--extend"]),
         (["corpus.txt", "--superwords", "auto", "--pre-tokenizer", "bert"], ["bert", "gpt2"]),
-        (["--counts", "corpus.counts", "--superwords", "auto"], ["corpus.counts", "--extend"]),
+        (["--counts", "corpus.counts", "--superwords", "auto"], ["corpus.counts", "gpt2-superwords"]),
     ],
 )
 def test_what_the_command_refuses(flags: list[str], named: list[str], tmp_path: Path) -> None:
@@ -318,11 +414,27 @@ def test_eval_shows_superwords() -> None:
     assert measured.bytes_per_token > before.bytes_per_token
 
 
+def test_eval_leaves_superwords_out_where_there_are_none(tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("".join(corpus(100)), "utf-8")
+    lines = (tmp_path / "corpus.txt").read_text("utf-8").splitlines(keepends=True)
+    sentitok.train_bpe(texts=lines, vocab_size=420).save(tmp_path / "plain.json")
+    sentitok.train_bpe(texts=lines, vocab_size=420, superwords_from=330).save(tmp_path / "supers.json")
+    alone = run("eval", "plain.json", "corpus.txt", cwd=tmp_path)
+    assert alone.code == 0
+    assert "superwords" not in alone.out
+    both = run("eval", "plain.json", "supers.json", "corpus.txt", cwd=tmp_path)
+    head, *rows = (line.split() for line in both.out.splitlines() if line.strip())
+    assert "superwords" in head
+    shares = {row[0]: row[-2] for row in rows if row[0].endswith(".json")}
+    assert shares["plain.json"] == "-"
+    assert shares["supers.json"].endswith("%")
+
+
 def test_commands_and_python_of_the_page(tmp_path: Path) -> None:
     page = ROOT / "docs" / "how-to" / "superwords.md"
     prepare(tmp_path)
     found = [one for block in blocks(page, "console") for one in commands(block)]
-    assert len(found) == 3
+    assert len(found) == 5
     run_all(found, tmp_path)
     (code,) = blocks(page, "python")
     exec(code, {})  # 2026-11-30: the code of our own page

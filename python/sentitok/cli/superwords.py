@@ -1,7 +1,6 @@
 """`--superwords-from` and `--superwords` of `train-bpe`: tokens of several words."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,7 +19,8 @@ class Superwords:
             min=1,
             metavar="N",
             help="Merge across words once the vocabulary has N tokens: 24000 or 24k (SuperBPE); with "
-            "--extend, the size of the base adds superwords only. The text is read three times.",
+            "--extend, the size of the base adds superwords only. The text is read three times; --counts are "
+            "those of --pre-tokenizer gpt2-superwords.",
             rich_help_panel="Superwords",
         ),
     ] = None
@@ -55,11 +55,10 @@ class Superwords:
         ),
     ] = None
 
-    def options(self, counts: list[Path] | None, vocab: int, *, dry_run: bool) -> dict[str, Any]:
+    def options(self, vocab: int, *, dry_run: bool) -> dict[str, Any]:
         """Returns them as the library takes them; empty without superwords.
 
         Args:
-            counts: counts files that were given instead of text.
             vocab: the size of the vocabulary.
             dry_run: whether training is only estimated.
 
@@ -82,12 +81,6 @@ class Superwords:
             raise UsageError(
                 f"--superwords-from {self.superwords_from}: the vocabulary has {vocab:,} tokens, so none "
                 "would be a superword; give less, or a greater --vocab"
-            )
-        if counts:
-            raise UsageError(
-                f"--counts {counts[0]}: counts of pieces do not say which words follow each other; train "
-                "without superwords on the counts, then add them from text: sentitok train-bpe FILE... "
-                "--extend tokenizer.json --superwords-from SIZE"
             )
         if dry_run:
             raise UsageError(

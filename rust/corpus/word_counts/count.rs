@@ -19,6 +19,7 @@ use crate::corpus::Source;
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::pipeline::Pipeline;
+use crate::pre_tokenizer::PreTokenizer;
 use crate::progress::{Progress, Stage};
 
 /// Follows the last piece of a line in counts with [`CountOptions::line_ends`]. SentencePiece ends
@@ -62,7 +63,7 @@ pub(crate) fn count_keys<'a>(
     count_by(source, pipeline, &options, Some(keys), progress)
 }
 
-fn count_by(
+pub(super) fn count_by(
     source: &mut dyn Source,
     pipeline: &Pipeline,
     options: &CountOptions,
@@ -121,6 +122,16 @@ impl Counted {
                 value: options.max_piece_bytes.to_string(),
                 reason: format!("a character takes up to {} bytes", char::MAX.len_utf8()),
             });
+        }
+        let mut options = options;
+        let mut of_stretches: CountOptions;
+        if matches!(pipeline.pre_tokenizer, PreTokenizer::Superwords { .. })
+            && options.max_piece_bytes == CountOptions::MAX_PIECE_BYTES
+        {
+            // A stretch is many pieces, each of which training may cut.
+            of_stretches = options.clone();
+            of_stretches.max_piece_bytes = usize::MAX;
+            options = &of_stretches;
         }
         let sample = options.sample.map(|sample| Sample::of(&sample, source)).transpose()?.flatten();
         // With line ends, parts of a line would each seem to end a line. A sample takes a document

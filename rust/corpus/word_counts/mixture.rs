@@ -136,28 +136,51 @@ pub fn mix(
     min_count: u64,
     progress: &mut Progress,
 ) -> Result<(WordCounts, Vec<MixedSource>)> {
+    let (mut header, sources) = headers(parts)?;
+    let runs = parts.iter().zip(&sources).map(|((part, _), source)| {
+        let run = match part {
+            Part::File(path) => SortedRun::Path(path.clone()),
+            Part::Counts(words, _) => SortedRun::of_words(words),
+        };
+        if source.factor == 1 { run } else { SortedRun::times(run, source.factor) }
+    });
+    header.totals.pieces = 0;
+    let mut words = WordCounts::of_header(header);
+    run::merge(runs.collect(), &std::env::temp_dir(), progress, |piece, count| {
+        if count < min_count {
+            return words.header.totals.drop_piece(count);
+        }
+        words.header.totals.add_pieces(count)?;
+        words.push(piece, count)
+    })?;
+    Ok((words, sources))
+}
+
+/// The header of the sum of all counts, without weights, and what is said of each.
+///
+/// # Errors
+/// As [`mix`].
+pub(super) fn headers(parts: &[(Part, Weight)]) -> Result<(Header, Vec<MixedSource>)> {
     let factors = factors(parts.iter().map(|part| part.1))?;
     let mut common: Option<Header> = None;
     let mut sources = Vec::new();
-    let mut runs = Vec::new();
     let mut pieces = 0u64;
     for ((part, weight), factor) in parts.iter().zip(factors) {
-        let (header, path, run) = match part {
-            Part::File(path) => (read_header(path)?, Some(path.clone()), SortedRun::Path(path.clone())),
-            Part::Counts(words, path) => (words.header.clone(), path.clone(), SortedRun::of_words(words)),
+        let (header, path) = match part {
+            Part::File(path) => (read_header(path)?, Some(path.clone())),
+            Part::Counts(words, path) => (words.header.clone(), path.clone()),
         };
         let overflow = || Error::CountOverflow { what: format!("all pieces times the weight {weight}") };
         let weighted = header.totals.pieces.checked_mul(factor).ok_or_else(overflow)?;
         pieces = pieces.checked_add(weighted).ok_or_else(overflow)?;
         let (totals, share) = (header.totals, weighted as f64);
         sources.push(MixedSource { path, weight: weight.to_string(), factor, totals, share });
-        runs.push(if factor == 1 { run } else { SortedRun::times(run, factor) });
         common = Some(match common {
             None => header,
             Some(common) => common.add(&header, "the first counts", &sources[sources.len() - 1].name())?,
         });
     }
-    let Some(mut header) = common else {
+    let Some(header) = common else {
         return Err(Error::Option {
             option: "counts",
             value: "none".to_owned(),
@@ -167,16 +190,7 @@ pub fn mix(
     for source in &mut sources {
         source.share /= (pieces as f64).max(1.0);
     }
-    header.totals.pieces = 0;
-    let mut words = WordCounts::of_header(header);
-    run::merge(runs, &std::env::temp_dir(), progress, |piece, count| {
-        if count < min_count {
-            return words.header.totals.drop_piece(count);
-        }
-        words.header.totals.add_pieces(count)?;
-        words.push(piece, count)
-    })?;
-    Ok((words, sources))
+    Ok((header, sources))
 }
 
 impl MixedSource {

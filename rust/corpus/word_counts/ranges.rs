@@ -67,7 +67,7 @@ mod tests {
     fn table(pieces: impl Iterator<Item = String>) -> CountTable {
         let mut table = CountTable::new();
         for piece in pieces {
-            while !table.add(piece.as_bytes()) {
+            while !table.add(piece.as_bytes(), 1) {
                 table.grow(piece.as_bytes()).unwrap();
             }
         }

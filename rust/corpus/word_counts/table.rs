@@ -118,14 +118,19 @@ impl CountTable {
         end
     }
 
-    /// Adds one to the count of `piece`. Returns `false` if the table has no room for a new piece
-    /// of its length; then call [`CountTable::grow`], or write the table out and clear it.
-    pub fn add(&mut self, piece: &[u8]) -> bool {
-        self.add_times(piece, 1)
+    /// Says that a piece is going to be added.
+    pub fn prefetch(&self, piece: &[u8]) {
+        if piece.len() > MAX_KEY {
+            prefetch(&self.index[self.hasher.hash_one(piece) as usize & (self.index.len() - 1)]);
+        } else {
+            let key = piece_table::key(piece, 0, piece.len());
+            prefetch(&self.slots[self.hash(key) as usize & (self.slots.len() - 1)]);
+        }
     }
 
-    /// Adds `n` to the count of `piece`; otherwise as [`CountTable::add`].
-    fn add_times(&mut self, piece: &[u8], n: u64) -> bool {
+    /// Adds `n` to the count of `piece`. Returns `false` if the table has no room for a new piece
+    /// of its length; then call [`CountTable::grow`], or write the table out and clear it.
+    pub fn add(&mut self, piece: &[u8], n: u64) -> bool {
         if piece.len() > MAX_KEY {
             return self.add_long(piece, n);
         }
@@ -172,7 +177,7 @@ impl CountTable {
         if u32::try_from(piece.len()).is_err() {
             return Err(Error::Encode(format!("a word of {} bytes; the limit is 4 GiB", piece.len())));
         }
-        while !self.add_times(piece, n) {
+        while !self.add(piece, n) {
             self.grow(piece)?;
         }
         Ok(())
@@ -268,7 +273,7 @@ fn add_short(slots: &mut [Slot], n_short: &mut usize, most: usize, key: Key, n: 
             continue;
         };
         if slot.key == key {
-            // Cannot overflow: counting 2^64 pieces one by one takes centuries.
+            // Cannot overflow: callers check the number of all pieces.
             slot.count += n;
             return true;
         }

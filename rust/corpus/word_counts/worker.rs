@@ -10,12 +10,13 @@ use super::{CountOptions, Sample, Totals};
 use crate::cache::piece_table::MAX_KEY;
 use crate::corpus::{BLOCK_BYTES, Block, Document, Meter, Source, Tally};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::pipeline::{Pieces, Pipeline};
 use crate::progress::Progress;
 
-/// Turns a document into keys, which are counted instead of its pieces. One per thread.
+/// Turns a document into keys with how often each counts, instead of its pieces. One per thread.
 pub(crate) type Keys<'a> =
-    Box<dyn FnMut(Document<'_>, &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + Send + 'a>;
+    Box<dyn FnMut(Document<'_>, &mut dyn FnMut(&[u8], u64) -> Result<()>) -> Result<()> + Send + 'a>;
 
 /// The state that workers share.
 pub(super) struct State<'a> {
@@ -82,6 +83,19 @@ pub(super) struct Worker<'a> {
     /// What the tally does not know.
     counted: Totals,
     keys: Option<Keys<'a>>,
+    waiting: Waiting,
+}
+
+/// Keys whose places in the table are being loaded.
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    /// The end of each, and how often it counts.
+    ends: Vec<(usize, u64)>,
+}
+
+impl Waiting {
+    const MOST: usize = 64;
 }
 
 impl<'a> Worker<'a> {
@@ -113,6 +127,7 @@ impl<'a> Worker<'a> {
             tally: Tally::default(),
             counted: Totals::default(),
             keys,
+            waiting: Waiting::default(),
         }
     }
 
@@ -156,12 +171,33 @@ impl<'a> Worker<'a> {
                 return Ok(());
             }
             match (&mut keys, self.options.line_ends) {
-                (Some(keys), _) => keys(document, &mut |key| self.piece(key)),
+                (Some(keys), _) => keys(document, &mut |key, n| self.key(key, n)),
                 (None, true) => self.line(document),
                 (None, false) => document.for_each_chunk(pipeline, |pieces| self.pieces(pieces)),
             }
         })?;
         (self.tally, self.keys) = (tally, keys);
+        self.add_keys()
+    }
+
+    /// Counts a key with later ones.
+    fn key(&mut self, key: &[u8], n: u64) -> Result<()> {
+        self.table.prefetch(key);
+        let Waiting { bytes, ends } = &mut self.waiting;
+        memory::extend(bytes, key)?;
+        memory::push(ends, (bytes.len(), n))?;
+        if ends.len() < Waiting::MOST { Ok(()) } else { self.add_keys() }
+    }
+
+    fn add_keys(&mut self) -> Result<()> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let mut start = 0;
+        for (end, n) in waiting.ends.drain(..) {
+            self.piece_times(&waiting.bytes[start..end], n)?;
+            start = end;
+        }
+        waiting.bytes.clear();
+        self.waiting = waiting;
         Ok(())
     }
 
@@ -213,20 +249,25 @@ impl<'a> Worker<'a> {
     }
 
     fn piece(&mut self, piece: &[u8]) -> Result<()> {
+        self.piece_times(piece, 1)
+    }
+
+    fn piece_times(&mut self, piece: &[u8], n: u64) -> Result<()> {
         if piece.len() > self.max_piece_bytes {
-            return self.long_piece(piece);
+            return self.long_piece(piece, n);
         }
-        self.counted.pieces += 1;
-        if self.table.add(piece) { Ok(()) } else { self.make_room(piece) }
+        // No count of a table exceeds the number of pieces.
+        self.counted.add_pieces(n)?;
+        if self.table.add(piece, n) { Ok(()) } else { self.make_room(piece, n) }
     }
 
     #[cold]
-    fn make_room(&mut self, piece: &[u8]) -> Result<()> {
+    fn make_room(&mut self, piece: &[u8], n: u64) -> Result<()> {
         if self.table.len() > 0 && self.table.bytes_if_grown(piece) > self.budget {
             self.spill()?;
         }
         // Even an empty table may be too small for one huge piece.
-        while !self.table.add(piece) {
+        while !self.table.add(piece, n) {
             self.table.grow(piece)?;
         }
         Ok(())
@@ -265,8 +306,8 @@ impl<'a> Worker<'a> {
 
     /// Counts a long piece in parts of the maximum length.
     #[cold]
-    fn long_piece(&mut self, piece: &[u8]) -> Result<()> {
-        self.counted.pieces_cut += 1;
+    fn long_piece(&mut self, piece: &[u8], n: u64) -> Result<()> {
+        self.counted.pieces_cut = self.counted.pieces_cut.saturating_add(n);
         let most = self.max_piece_bytes;
         let mut rest = piece;
         while rest.len() > most {
@@ -275,10 +316,10 @@ impl<'a> Worker<'a> {
             let is_start = |at: usize| rest.get(at).is_none_or(|byte| byte & 0xc0 != 0x80);
             let end = (most - 3..=most).rev().find(|&at| at > 0 && is_start(at)).unwrap_or(most);
             let (part, after) = rest.split_at(end);
-            self.piece(part)?;
+            self.piece_times(part, n)?;
             rest = after;
         }
-        self.piece(rest)
+        self.piece_times(rest, n)
     }
 }
 

@@ -149,7 +149,7 @@ impl<U: Units> Kernel for Learn<'_, '_, U> {
 impl Misses<'_> {
     /// Finds the runs of a piece; `None` if it cannot be cut.
     #[inline]
-    fn find_runs(&mut self, piece: &[u8], from: usize) -> Option<usize> {
+    pub(super) fn find_runs(&mut self, piece: &[u8], from: usize) -> Option<usize> {
         // Asked at the start alone: it may read all of the piece.
         let cuts = self.bpe.cuts.as_ref().filter(|cuts| from > 0 || cuts.may_cut(piece))?;
         let runs = cuts.runs(piece, from, self.runs);

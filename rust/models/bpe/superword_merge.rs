@@ -1,9 +1,9 @@
 //! `Superwords`: encodes pieces of several words word by word, where superwords come last in the
 //! list of merges.
 //!
-//! Merges before the first whose token has several words ([`has_several_words`]) make words; the rest
-//! join them. A piece is encoded with the merges of words, which cuts it into short runs that repeat
-//! and are cached; then its tokens are joined.
+//! Merges before the first whose token joins words ([`joins_words`]) make words; the rest join them.
+//! (Any place in the list would do, as the proof shows; this one keeps both halves fast.) A piece is cut into words, which repeat and are cached, and encoded with the merges of
+//! words; then its tokens are joined.
 //!
 //! Proof. The lowest rank merges first, so no other merge is made while one of words can be. A token
 //! of the other merges is not part of a merge of words ([`Superwords::new`] checks it), so no merge of
@@ -12,26 +12,227 @@
 //! another. A token has one merge, so both are always the same, and are kept in a set: between two
 //! neighbours that are not in it nothing is joined.
 
+use std::ops::Range;
+
 use super::pairs::PairTable;
 use super::worker::Scratch;
 use super::{Bpe, BpeOptions, MergeOrder, Merged};
+use crate::cache::piece_table::{MAX_KEY, key_of_piece};
 use crate::error::Result;
+use crate::memory::MakeRoom;
 use crate::models::bpe::Symbols;
-use crate::text::Piece;
+use crate::text::{LONG_CHUNK, Piece};
 use crate::vocab::{TokenId, Vocab};
+
+/// Follows the ids of each piece; no token has this id.
+pub(crate) const END: TokenId = TokenId::MAX;
 
 /// Whether a token holds a space behind a letter, digit or punctuation character of ASCII.
 pub(crate) fn has_several_words(token: &[u8]) -> bool {
     token.windows(2).any(|pair| pair[0].is_ascii_graphic() && pair[1] == b' ')
 }
 
+/// Whether a token of the list of merges begins those that join words: it has several words, or a comma or
+/// full stop of Chinese behind a character.
+fn joins_words(token: &[u8]) -> bool {
+    let is_stop = |window: &[u8]| {
+        matches!(window[0], 0xE4..=0xE9)
+            && matches!(window[3..], [0xEF, 0xBC, 0x8C] | [0xE3, 0x80, 0x81 | 0x82])
+    };
+    has_several_words(token) || token.windows(6).any(is_stop)
+}
+
+/// Encodes pieces of several words word by word.
+///
+/// A piece may be cut between two bytes that are neighbours in no token: a merge across the cut would
+/// make a token that holds both.
+#[derive(Clone)]
+pub(crate) struct WordEncoder {
+    words: Bpe,
+    /// Pairs of bytes to cut between, as bits. Nothing is cut between letters, or within other scripts.
+    borders: Vec<u64>,
+}
+
+/// What one thread encodes words with.
+#[derive(Default)]
+pub(crate) struct WordScratch {
+    scratch: Scratch,
+    /// Waiting words, with an empty one after the last of each piece.
+    parts: Vec<Piece>,
+    /// Ids of pieces, each with [`END`] after it; kept for its memory.
+    ids: Vec<TokenId>,
+    /// Where runs of ids end that may join; kept for its memory.
+    ends: Vec<u32>,
+}
+
+impl WordEncoder {
+    pub(crate) fn new(words: Bpe) -> Self {
+        let is_inside = |byte: usize| byte >= 0x80 || (byte as u8).is_ascii_alphabetic();
+        let mut borders = vec![0_u64; (1 << 16) / 64];
+        for pair in 0..1_usize << 16 {
+            let is_border = !(is_inside(pair >> 8) && is_inside(pair & 0xFF));
+            borders[pair / 64] |= u64::from(is_border) << (pair % 64);
+        }
+        for (_, token) in words.vocab().iter() {
+            for pair in token.windows(2) {
+                let pair = usize::from(pair[0]) << 8 | usize::from(pair[1]);
+                borders[pair / 64] &= !(1 << (pair % 64));
+            }
+        }
+        Self { words: words.cutting_words(), borders }
+    }
+
+    #[inline(always)]
+    fn is_border(&self, left: u8, right: u8) -> bool {
+        let pair = usize::from(left) << 8 | usize::from(right);
+        self.borders[pair / 64] >> (pair % 64) & 1 != 0
+    }
+
+    /// Appends the ids of a piece, with [`END`] after them, at once or with those of a later piece.
+    pub(crate) fn push(&self, words: &mut WordScratch, text: &[u8], piece: Piece, ids: &mut Vec<TokenId>) {
+        let (mut start, end) = (piece.start as usize, piece.end as usize);
+        let mut at = start;
+        while at < end {
+            // Nothing is cut inside a run.
+            let end_of_run = end_of_run(text, at).min(end);
+            for place in [end_of_run, end_of_run + 1] {
+                if place > at && place < end && self.is_border(text[place - 1], text[place]) {
+                    self.push_word(words, text, start..place, ids);
+                    start = place;
+                }
+            }
+            at = end_of_run + 1;
+        }
+        self.push_word(words, text, start..end, ids);
+        words.parts.push(Piece { start: piece.end, end: piece.end });
+    }
+
+    /// As [`WordEncoder::push`], for pieces of one word each, with an empty piece after the last of each
+    /// stretch.
+    fn push_words(&self, words: &mut WordScratch, text: &[u8], pieces: &[Piece], ids: &mut Vec<TokenId>) {
+        let mut start = pieces.first().map_or(0, |piece| piece.start as usize);
+        for pair in pieces.windows(2) {
+            let place = pair[0].end as usize;
+            if pair[1].start == pair[1].end {
+                self.push_word(words, text, start..place, ids);
+                words.parts.push(pair[1]);
+                start = place;
+            } else if place > start && self.is_border(text[place - 1], text[place]) {
+                self.push_word(words, text, start..place, ids);
+                start = place;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn push_word(&self, words: &mut WordScratch, text: &[u8], word: Range<usize>, ids: &mut Vec<TokenId>) {
+        if words.parts.len() + 2 > LONG_CHUNK {
+            self.flush(words, text, ids);
+        }
+        if word.len() > MAX_KEY {
+            return self.push_long(words, text, word, ids);
+        }
+        words.parts.push(Piece { start: word.start as u32, end: word.end as u32 });
+    }
+
+    /// Adds a word that is too long for a key, cut where no merge crosses.
+    #[inline(never)]
+    fn push_long(&self, words: &mut WordScratch, text: &[u8], word: Range<usize>, ids: &mut Vec<TokenId>) {
+        let (bytes, mut done) = (&text[word.clone()], 0);
+        let part = |from: usize, to: usize| Piece {
+            start: (word.start + from) as u32,
+            end: (word.start + to) as u32,
+        };
+        while done < bytes.len() {
+            let (_, mut misses) = words.scratch.parts(&self.words);
+            // Letters of ASCII stand together in some token.
+            let n = if bytes.is_ascii() { None } else { misses.find_runs(bytes, done) };
+            let ends = n.and_then(|n| misses.runs.get(..n)).unwrap_or_default();
+            for &end in ends {
+                words.parts.push(part(done, end as usize));
+                done = end as usize;
+            }
+            if ends.is_empty() {
+                words.parts.push(part(done, bytes.len()));
+                done = bytes.len();
+            }
+            if words.parts.len() + 2 > LONG_CHUNK {
+                self.flush(words, text, ids);
+            }
+        }
+    }
+
+    /// Appends the ids of all waiting words.
+    pub(crate) fn flush(&self, words: &mut WordScratch, text: &[u8], ids: &mut Vec<TokenId>) {
+        let WordScratch { scratch, parts, .. } = words;
+        let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return };
+        // An id covers a byte or more.
+        let most = (last.end - first.start) as usize + parts.len();
+        let (cache, mut misses) = scratch.parts(&self.words);
+        match ids.make_room(most) {
+            Ok(()) => {
+                let known = |part: Piece| (part.start == part.end).then_some([END, 0, 0, 1]);
+                let parts = parts.iter().map(|&part| (part, known(part)));
+                cache.encode_parts(text, parts, |part| key_of_piece(text, part), ids, &mut misses);
+            }
+            Err(error) => misses.symbols.note(Err(error)),
+        }
+        parts.clear();
+    }
+}
+
+/// The end of the run from `at` of letters of ASCII and bytes of other scripts. May stop early in the
+/// last seven bytes.
+#[inline(always)]
+fn end_of_run(bytes: &[u8], mut at: usize) -> usize {
+    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    let every = |byte: u8| u64::from_ne_bytes([byte; 8]);
+    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let eight = u64::from_le_bytes(*eight);
+        // No sum carries into the next byte, because none exceeds 0xFF.
+        let low = (eight | every(0x20)) & !HIGH;
+        let letters = (low + every(0x80 - b'a')) & !(low + every(0x7F - b'z'));
+        let others = !(letters | eight) & HIGH;
+        if others != 0 {
+            return at + (others.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    at
+}
+
+impl WordScratch {
+    /// See [`Worker::check`](super::Worker::check).
+    pub(crate) fn check(&mut self) -> Result<()> {
+        self.scratch.check()
+    }
+
+    /// Lets go of what long texts took.
+    pub(super) fn rest(&mut self) {
+        self.scratch.rest();
+        self.parts.clear();
+        self.parts.shrink_to(2 * LONG_CHUNK);
+        self.ids.clear();
+        self.ids.shrink_to(2 * MOST_IDS);
+        self.ends.clear();
+        self.ends.shrink_to(2 * MOST_IDS);
+    }
+}
+
 /// A model of words, and the merges that join them.
 #[derive(Clone)]
 pub(super) struct Superwords {
-    words: Bpe,
+    words: WordEncoder,
     pairs: PairTable,
     neighbours: Neighbours,
 }
+
+/// One of so many merges, or more, makes words; else the tokens of words are too short to pay off.
+const LEAST_WORDS: usize = 8;
+/// Runs of so many ids are merged here; longer ones as pieces are.
+const MOST_AT_ONCE: usize = 16;
+/// Ids of words are joined when there are so many.
+const MOST_IDS: usize = 1 << 12;
 
 /// A Bloom filter of one hash of the neighbours that a merge joins.
 #[derive(Clone)]
@@ -68,7 +269,7 @@ impl Neighbours {
 }
 
 impl Superwords {
-    /// `None` if no token is of several words, or if a merge of words follows on others.
+    /// `None` if no token joins words, if nearly all merges do, or if a merge of words follows on others.
     ///
     /// # Errors
     /// As [`Bpe::new`].
@@ -79,9 +280,11 @@ impl Superwords {
         options: &BpeOptions,
     ) -> Result<Option<Box<Self>>> {
         let id_of = |&(left, right): &(TokenId, TokenId)| pairs.get(left, right).id;
-        let is_superword =
-            |merge: &(TokenId, TokenId)| vocab.bytes(id_of(merge)).is_some_and(has_several_words);
-        let Some(first) = merges.iter().position(is_superword) else { return Ok(None) };
+        let joins = |merge: &(TokenId, TokenId)| vocab.bytes(id_of(merge)).is_some_and(joins_words);
+        let Some(first) = merges.iter().position(joins) else { return Ok(None) };
+        if first < merges.len() / LEAST_WORDS {
+            return Ok(None);
+        }
         let (words, others) = merges.split_at(first);
         let n_ids = vocab.id_limit();
         let (mut is_made, mut is_part, mut is_joined) =
@@ -108,47 +311,190 @@ impl Superwords {
         }
         let kept = vocab.iter().filter(|(id, _)| !is_joined[*id as usize]).map(|(id, bytes)| (bytes, id));
         let kept = Vocab::from_pairs(kept.collect())?;
-        let words = Bpe::new(kept, MergeOrder::List(words.to_vec()), options.clone())?.cutting_words();
-        Ok(Some(Box::new(Self { words, pairs: joining, neighbours })))
+        let words = Bpe::new(kept, MergeOrder::List(words.to_vec()), options.clone())?;
+        Ok(Some(Box::new(Self { words: WordEncoder::new(words), pairs: joining, neighbours })))
     }
 
-    /// Appends the ids of pieces. `scratch` is that of the words.
+    /// Appends the ids of pieces.
     pub(super) fn encode(
         &self,
-        scratch: &mut Scratch,
+        words: &mut WordScratch,
         symbols: &mut Symbols,
         text: &[u8],
         pieces: &[Piece],
         ids: &mut Vec<TokenId>,
     ) {
-        for piece in pieces {
-            let from = ids.len();
-            scratch.encode_chunk(&self.words, text, std::slice::from_ref(piece), ids);
-            self.join(symbols, from, ids);
+        let mut word_ids = std::mem::take(&mut words.ids);
+        word_ids.clear();
+        for &piece in pieces {
+            self.words.push(words, text, piece, &mut word_ids);
+            if word_ids.len() >= MOST_IDS {
+                // Also the end of the piece.
+                self.words.flush(words, text, &mut word_ids);
+                self.join(&mut words.ends, symbols, &word_ids, ids);
+                word_ids.clear();
+            }
         }
+        self.words.flush(words, text, &mut word_ids);
+        self.join(&mut words.ends, symbols, &word_ids, ids);
+        words.ids = word_ids;
     }
 
-    /// Joins the tokens of words from `from` on.
-    fn join(&self, symbols: &mut Symbols, from: usize, ids: &mut Vec<TokenId>) {
-        let (mut read, mut written) = (from, from);
-        while read < ids.len() {
-            let mut end = read + 1;
-            while end < ids.len() && self.neighbours.may_hold(ids[end - 1], ids[end]) {
-                end += 1;
-            }
-            if end == read + 1 {
-                ids[written] = ids[read];
-                written += 1;
-            } else {
-                symbols.clear();
-                ids[read..end].iter().for_each(|&id| symbols.push(id, 0));
-                symbols.merge(&self.pairs);
-                let n = symbols.ids.len();
-                ids[written..written + n].copy_from_slice(&symbols.ids);
-                written += n;
-            }
-            read = end;
+    /// The same of pieces of one word each, with an empty piece after the last of each stretch.
+    pub(super) fn encode_words(
+        &self,
+        words: &mut WordScratch,
+        symbols: &mut Symbols,
+        text: &[u8],
+        pieces: &[Piece],
+        ids: &mut Vec<TokenId>,
+    ) {
+        let mut word_ids = std::mem::take(&mut words.ids);
+        word_ids.clear();
+        self.words.push_words(words, text, pieces, &mut word_ids);
+        self.words.flush(words, text, &mut word_ids);
+        self.join(&mut words.ends, symbols, &word_ids, ids);
+        words.ids = word_ids;
+    }
+
+    /// Appends the tokens of words, joined.
+    fn join(&self, ends: &mut Vec<u32>, symbols: &mut Symbols, words: &[TokenId], ids: &mut Vec<TokenId>) {
+        if let Err(error) = ends.make_room(words.len()).and_then(|()| ids.make_room(words.len() + 2)) {
+            return symbols.note(Err(error));
         }
-        ids.truncate(written);
+        if ends.len() < words.len() {
+            ends.resize(words.len(), 0);
+        }
+        let mut n = 0;
+        for (at, pair) in words.windows(2).enumerate() {
+            let (left, right) = (pair[0], pair[1]);
+            let joins = self.neighbours.may_hold(left, right) & (left != END) & (right != END);
+            // Written in any case, then counted or not: no branch.
+            ends[n] = at as u32 + 1;
+            n += usize::from(!joins);
+        }
+        if let Some(last) = ends.get_mut(n).filter(|_| !words.is_empty()) {
+            *last = words.len() as u32;
+            n += 1;
+        }
+        let from = ids.len();
+        // Room for all is there.
+        ids.resize(from + words.len(), 0);
+        let out = &mut ids[from..];
+        let (mut start, mut n_out) = (0, 0);
+        for &end in &ends[..n] {
+            let run = &words[start..end as usize];
+            start = end as usize;
+            match *run {
+                [id] => {
+                    // Written in any case, then counted or not.
+                    out[n_out] = id;
+                    n_out += usize::from(id != END);
+                }
+                [left, right] => {
+                    let merged = self.pairs.get(left, right);
+                    let is_one = merged != Merged::NEVER;
+                    out[n_out] = if is_one { merged.id } else { left };
+                    out[n_out + 1] = right;
+                    n_out += 2 - usize::from(is_one);
+                }
+                _ => n_out += self.join_run(symbols, run, &mut out[n_out..]),
+            }
+        }
+        ids.truncate(from + n_out);
+    }
+
+    /// Writes the tokens of a run of three or more; returns how many.
+    #[inline(never)]
+    fn join_run(&self, symbols: &mut Symbols, run: &[TokenId], out: &mut [TokenId]) -> usize {
+        if run.len() > MOST_AT_ONCE {
+            symbols.clear();
+            run.iter().for_each(|&id| symbols.push(id, 0));
+            symbols.merge(&self.pairs);
+            let n = symbols.ids.len();
+            out[..n].copy_from_slice(&symbols.ids);
+            return n;
+        }
+        // What merges with the one after it, of those that are left, which are the bits of `left_over`.
+        let mut tokens = [0; MOST_AT_ONCE];
+        let mut merges = [Merged::NEVER; MOST_AT_ONCE];
+        let n = run.len();
+        for (at, &id) in run.iter().enumerate() {
+            tokens[at] = id;
+            if at > 0 {
+                merges[at - 1] = self.pairs.get(run[at - 1], id);
+            }
+        }
+        let mut left_over = u32::MAX >> (u32::BITS - n as u32);
+        loop {
+            let (mut at, mut least) = (0, merges[0]);
+            for (place, &merged) in merges[..n].iter().enumerate().skip(1) {
+                // The first of equal ranks stays.
+                if merged.rank < least.rank {
+                    (at, least) = (place, merged);
+                }
+            }
+            if least == Merged::NEVER {
+                break;
+            }
+            tokens[at] = least.id;
+            let behind = left_over & (u32::MAX << 1 << at);
+            let right = behind.trailing_zeros() as usize & (MOST_AT_ONCE - 1);
+            left_over &= !(1 << right);
+            (merges[at], merges[right]) = (Merged::NEVER, Merged::NEVER);
+            let behind = behind & behind.wrapping_sub(1);
+            if behind != 0 {
+                let after = behind.trailing_zeros() as usize & (MOST_AT_ONCE - 1);
+                merges[at] = self.pairs.get(tokens[at], tokens[after]);
+            }
+            let before = left_over & !(u32::MAX << at);
+            if before != 0 {
+                let before = (u32::BITS - 1 - before.leading_zeros()) as usize & (MOST_AT_ONCE - 1);
+                merges[before] = self.pairs.get(tokens[before], tokens[at]);
+            }
+        }
+        let mut n_out = 0;
+        while left_over != 0 {
+            out[n_out] = tokens[left_over.trailing_zeros() as usize & (MOST_AT_ONCE - 1)];
+            left_over &= left_over - 1;
+            n_out += 1;
+        }
+        n_out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_and_long_runs_merge_alike() {
+        let mut state = 5_u32;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % below
+        };
+        let mut pairs = PairTable::with_capacity(0);
+        for rank in 0..60 {
+            pairs.insert(random(30), random(30), Merged { rank, id: random(40) });
+        }
+        let words = Bpe::new(
+            Vocab::from_pairs((0..=255).map(|byte| (vec![byte as u8], byte)).collect::<Vec<_>>()).unwrap(),
+            MergeOrder::List(Vec::new()),
+            BpeOptions::default(),
+        );
+        let superwords =
+            Superwords { words: WordEncoder::new(words.unwrap()), pairs, neighbours: Neighbours::new(0) };
+        let mut n_merged = 0;
+        for n in (3..=MOST_AT_ONCE).cycle().take(2000) {
+            let run: Vec<TokenId> = (0..n).map(|_| random(30)).collect();
+            let (mut symbols, mut ids) = (Symbols::default(), vec![0; n]);
+            let n_ids = superwords.join_run(&mut symbols, &run, &mut ids);
+            run.iter().for_each(|&id| symbols.push(id, 0));
+            symbols.merge(&superwords.pairs);
+            assert_eq!(ids[..n_ids], symbols.ids, "{run:?}");
+            n_merged += n - symbols.ids.len();
+        }
+        assert!(n_merged > 500, "{n_merged}");
     }
 }

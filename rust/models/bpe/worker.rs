@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::bpe::cache_fill::Misses;
 use crate::models::bpe::merge_boundaries::word_ends;
-use crate::models::bpe::superword_merge::Superwords;
+use crate::models::bpe::superword_merge::{Superwords, WordScratch};
 use crate::random::Random;
 use crate::text::{CHUNK, Piece};
 use crate::vocab::TokenId;
@@ -48,8 +48,8 @@ pub(crate) struct Scratch {
     /// Where the runs of a piece end; kept for its memory.
     runs: Vec<u32>,
     dropout: Option<Dropout>,
-    /// Those of the words of superwords.
-    words: Option<Box<Scratch>>,
+    /// For the words of superwords.
+    words: Option<Box<WordScratch>>,
 }
 
 /// The runs for which memory is kept.
@@ -122,6 +122,29 @@ impl Worker<'_> {
         self.scratch.encode_chunk(self.bpe, text, pieces, ids);
     }
 
+    /// Whether [`Worker::encode_words`] can be asked.
+    pub(crate) fn joins_words(&self) -> bool {
+        self.bpe.superwords.is_some() && self.scratch.dropout.is_none()
+    }
+
+    /// Appends the ids of stretches: of their pieces, with an empty piece after the last of each.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where [`Worker::joins_words`] says that they cannot be.
+    pub(crate) fn encode_words(
+        &mut self,
+        text: &[u8],
+        pieces: &[Piece],
+        ids: &mut Vec<TokenId>,
+    ) -> Result<()> {
+        let Some(superwords) = &self.bpe.superwords else {
+            return Err(Error::Internal("a model that joins no words".into()));
+        };
+        let Scratch { symbols, words, .. } = &mut *self.scratch;
+        superwords.encode_words(words.get_or_insert_default(), symbols, text, pieces, ids);
+        self.check()
+    }
+
     /// Appends the ids of pieces of a text whose spaces are read as `▁`. The cache is one for both
     /// kinds of text: what is a piece of both holds no space and no `▁`, and has the same ids.
     ///
@@ -163,7 +186,7 @@ impl Worker<'_> {
 
 impl Scratch {
     /// Lets go of what long texts took.
-    fn rest(&mut self) {
+    pub(super) fn rest(&mut self) {
         self.symbols.rest();
         self.cache.rest();
         self.runs.truncate(KEPT_RUNS);
@@ -175,14 +198,14 @@ impl Scratch {
 
     /// See [`Worker::check`].
     #[inline]
-    fn check(&mut self) -> Result<()> {
+    pub(super) fn check(&mut self) -> Result<()> {
         let Self { symbols, cache, words, .. } = self;
         symbols.check().and_then(|()| cache.check())?;
         words.as_mut().map_or(Ok(()), |words| words.check())
     }
 
     /// The cache, and what it asks.
-    fn parts<'a>(&'a mut self, bpe: &'a Bpe) -> (&'a mut PretokenCache, Misses<'a>) {
+    pub(super) fn parts<'a>(&'a mut self, bpe: &'a Bpe) -> (&'a mut PretokenCache, Misses<'a>) {
         let Self { symbols, cache, long, runs, .. } = self;
         (cache, Misses { bpe, symbols, long, runs })
     }
