@@ -66,10 +66,11 @@ def page(by_preset: dict[str, list[dict[str, Any]]], rounds: int) -> str:
         if load <= cores
         else " Other programs ran at the same time, so figures are too slow; trust ratios."
     )
+    measured = "one round" if rounds == 1 else f"best of {rounds} rounds"
     date = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
     parts = [
         "# Speed of classifiers",
-        f"Written by `{COMMAND}`, not by hand: `senti bench`, best of {rounds} rounds. {date}, commit "
+        f"Written by `{COMMAND}`, not by hand: `senti bench`, {measured}. {date}, commit "
         f"{commit()[:9]}, {platform.machine()}, {cores} cores, one thread, torch {torch.__version__}, load "
         f"{load:.1f}.{busy}",
         "The texts are 1,000 of 32 words each. Texts/s and tokens/s are those of texts answered together; "
