@@ -620,10 +620,10 @@ def test_datatrove_files_of_a_store_become_shards_there(memory: Any, tmp_path: P
 
 
 def test_workers_write_to_s3(s3: Any, tmp_path: Path) -> None:
-    """From the command line, by processes that share nothing but the store."""
+    """From the command line, by a process that shares nothing but the store."""
     s3.pipe("corpora/in/a.txt", TEXT)
     sentitok.train_bpe(texts=TEXT.decode().splitlines(), vocab_size=280).save("s3://corpora/t.json")
-    spread = ["--engine", "processes", "--workers", "2", "--shard-bytes", "50K"]
+    spread = ["--engine", "processes", "--workers", "1", "--shard-bytes", "50K"]
     calls = [
         ["count", "s3://corpora/in/", *spread, "-o", "s3://corpora/all.counts"],
         ["encode", "s3://corpora/in/", *spread, "-t", "s3://corpora/t.json", "-o", "s3://corpora/tokens"],
