@@ -81,7 +81,7 @@ def test_a_causal_language_model(name: str) -> None:
     more = {"bidirectional": False} if name != "gpt" else CAUSAL
     model = LanguageModel(backbone_of(name, **more, d_hidden=32, d_head=8))
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0)
-    for _ in range(150):
+    for _ in range(120):
         optimizer.zero_grad()
         loss = model(counting(32, 12))
         loss.backward()

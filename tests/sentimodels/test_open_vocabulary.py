@@ -136,7 +136,7 @@ def test_words_beyond_the_limit_are_learnt_by_their_ngrams() -> None:
     encoded = few.encode(TEXTS)
     assert isinstance(encoded, Encoded)
     assert len(encoded.unknown) > 20
-    config = resolve({"arch": "cnn", "train": {"epochs": 30, "batch_size": 8}})
+    config = resolve({"arch": "cnn", "train": {"epochs": 15, "batch_size": 8}})
     module = model(few)
     assert isinstance(config.task, ClassificationConfig)
     task = Classification(config.task, config.train, encoded, LABELS, n_classes=2)

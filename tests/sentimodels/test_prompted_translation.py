@@ -37,7 +37,7 @@ def causal(folder: Path, **sections: dict[str, Any]) -> Any:
 def test_a_causal_model_goes_on_from_a_prompt(folder: Path) -> None:
     for name, n, seed in (("train", 1500, 0), ("valid", 40, 1)):
         write_pairs(folder, name, n, seed, longest=3)
-    settings: dict[str, Any] = {"train": {"epochs": 10, "batch_tokens": 200}, "optim": {"lr": 0.004}}
+    settings: dict[str, Any] = {"train": {"epochs": 8, "batch_tokens": 200}, "optim": {"lr": 0.004}}
     train(causal(folder, task={"label_smoothing": 0.0}, **settings), folder / "run")
     translator = Translator.load(folder / "run")
     assert isinstance(translator.module, CausalModel)

@@ -50,7 +50,7 @@ class Rows(NamedTuple):
 class Own(ABC):
     """What the three tasks share: texts that count on from a random start by a step of at most `most`."""
 
-    most, steps = 3, 120
+    most, steps = 3, 100
 
     def plan(self, world: int) -> TrainingPlan:
         return TrainingPlan(batch_size=32, n_batches=20, steps=self.steps)

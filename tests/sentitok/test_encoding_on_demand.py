@@ -151,7 +151,7 @@ def test_many_threads_ask_one_encoding(kind: str, rounds: int) -> None:
     tokenizer = None
     while tokenizer is None:
         tokenizer = made(kind, rng)
-    long = "".join(text(rng) for _ in range(300))
+    long = "".join(text(rng) for _ in range(120))
     ask: list[Callable[[Encoding], Any]] = [offsets, parts, pickle.dumps, repr, hash]
     whole = tokenizer.encode(long)
     expected = [question(whole) for question in ask]
