@@ -377,6 +377,7 @@ def test_thresholds_of_several_labels_are_exported_and_reported(place: Path, tmp
     assert "by its own threshold" in senti("card", "run", cwd=tmp_path).out
 
 
+@pytest.mark.slow
 def test_a_folder_of_transformers_leaves_thresholds_out_and_says_so(place: Path, tmp_path: Path) -> None:
     run(place, "thresholds", "run", "dev.csv", "--threshold", "confidence=0.9", "-q")
     done = senti("export", "run", "--hf", "-o", tmp_path / "hf", cwd=place)
