@@ -124,8 +124,10 @@ def test_other_versions_are_named(folder: Path) -> None:
 
 
 def test_another_number_of_threads_is_named(folder: Path) -> None:
-    value = reproduced(folder, "run", "reviews.csv", "--threads", "2")
-    threads = value["mismatches"][0]
+    words = ["--arch", "tfidf", "--threads", "1", "-o", "one"]
+    assert senti("train", "reviews.csv", *words, cwd=folder).code == 0
+    value = reproduced(folder, "one", "--threads", "2")
+    [threads] = value["mismatches"]
     assert (threads["what"], threads["then"], threads["now"]) == ("threads", "1", "2")
     assert "--threads" in threads["remedy"]
     assert value["verdict"] in ("weights", "scores")
