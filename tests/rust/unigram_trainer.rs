@@ -221,7 +221,7 @@ fn size_is_honoured_or_explained() {
     let trained = train(&of_size(1000), &words).unwrap();
     assert!(matches!(trained.stop, UnigramStop::NoPieces { seeds: 3.. }), "{:?}", trained.stop);
     let error = train(&of_size(1000).with(|it| it.hard_vocab_limit = true), &words).unwrap_err();
-    assert!(error.to_string().starts_with("vocab_size = 1000: only "), "{error}");
+    assert!(error.to_string().starts_with("vocab_size = 1000: the text gives only "), "{error}");
 }
 
 #[test]
