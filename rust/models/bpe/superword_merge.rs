@@ -2,8 +2,9 @@
 //! list of merges.
 //!
 //! Merges before the first whose token joins words ([`joins_words`]) make words; the rest join them.
-//! (Any place in the list would do, as the proof shows; this one keeps both halves fast.) A piece is cut into words, which repeat and are cached, and encoded with the merges of
-//! words; then its tokens are joined.
+//! (Any place in the list would do, as the proof shows; this one keeps both halves fast.) A piece is cut
+//! into words, which repeat and are cached, and encoded with the merges of words; then its tokens are
+//! joined.
 //!
 //! Proof. The lowest rank merges first, so no other merge is made while one of words can be. A token
 //! of the other merges is not part of a merge of words ([`Superwords::new`] checks it), so no merge of
