@@ -76,7 +76,7 @@ def test_with_exact_values_and_no_noise_nothing_is_an_advantage() -> None:
 
 def test_advantages_are_refused_where_they_make_no_sense() -> None:
     values = torch.zeros(1, 3)
-    with pytest.raises(ValueError, match="has a gap"):
+    with pytest.raises(ValueError, match="without a gap"):
         gae(values, values, torch.tensor([[True, False, True]]))
     with pytest.raises(ValueError, match=r"lam 1\.5: expected a number from 0 to 1"):
         gae(values, values, torch.ones(1, 3, dtype=torch.bool), lam=1.5)

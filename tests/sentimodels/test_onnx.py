@@ -200,7 +200,7 @@ def test_a_graph_that_answers_otherwise_is_not_written(
 
     monkeypatch.setattr(onnx_folder, "_about", another)
     monkeypatch.setattr(onnx_folder, "_write_graph", written)
-    with pytest.raises(ExportError, match=r"a probability by \S+ \(allowed 1e-05\)"):
+    with pytest.raises(ExportError, match=r"probabilities by up to \S+ \(allowed 1e-05\)"):
         onnx_folder.export_onnx(exported / "runs" / "gru", tmp_path / "out", TEXTS, tolerance=1e-5)
     assert not list(tmp_path.iterdir())
     run = exported / "runs" / "gru"

@@ -254,7 +254,7 @@ def test_a_corpus_that_is_used_up_ends_training() -> None:
         ),
         (
             {"method": "sentencepiece", "special_tokens": ["<x>"], "user_defined_symbols": ["<x>"]},
-            "is there once",
+            "give each token once",
         ),
     ],
 )

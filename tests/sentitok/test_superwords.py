@@ -376,7 +376,7 @@ def test_the_command_trains_what_the_library_trains(tmp_path: Path) -> None:
     [
         (["corpus.txt", "--superwords-from", "420"], ["--superwords-from 420", "--vocab"]),
         (["corpus.txt", "--superwords", "always"], ["always", "auto"]),
-        (["corpus.txt", "--superwords", "auto", "--superwords-from", "300"], ["superwords_from"]),
+        (["corpus.txt", "--superwords", "auto", "--superwords-from", "300"], ["--superwords-from"]),
         (["corpus.txt", "--superword-rule", "lines"], ["--superword-rule", "--superwords-from"]),
         (["corpus.txt", "--superwords", "auto", "--dry-run"], ["--dry-run"]),
         (["corpus.txt", "--superwords", "auto", "--checkpoint", "x"], ["--checkpoint", "--extend"]),

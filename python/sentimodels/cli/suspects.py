@@ -81,7 +81,8 @@ def suspects(
         raise UsageError(f"--page {page_file}: writes .html")
     for path, option in ((out, "--out"), (page_file, "--page")):
         refuse_input(path, [file])
-        check_file(path, force=force, option=option)
+        # One of the two files is enough for `--force`.
+        check_file(path, force=force and not (out or page_file), option=option)
     table = read(output, file, run=out_of_fold.first_run(run[0]), with_lines=True, **reading)
     table.labelled()
     answered, predictions = out_of_fold.load_mean(run, table)
