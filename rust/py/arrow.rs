@@ -127,6 +127,11 @@ impl<'py> Chunks<'py> {
             Err(error) if error.is_instance_of::<PyModuleNotFoundError>(py) && object.hasattr("dtype")? => {
                 return Ok(None);
             }
+            Err(_) if object.hasattr("columns")? => {
+                return Err(PyValueError::new_err(
+                    "a table, not a column of texts; select that, as in frame[\"text\"]",
+                ));
+            }
             Err(error) => return Err(error),
         };
         // A table is read in batches. `from_stream` refuses anything else.

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
@@ -215,3 +216,30 @@ def test_tokens_that_are_no_list() -> None:
     for several in (("a", "b"), ["a"]):
         with pytest.raises(TypeError, match=r"a pair is encode\(text, pair\), several texts encode_batch"):
             tokenizer.encode(several)
+
+
+def test_a_table_where_a_column_belongs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether pyarrow is installed or not, the remedy is a column."""
+    frame = pytest.importorskip("pandas").DataFrame({"text": ["a"], "label": [1]})
+    tokenizer = with_gap()
+    with pytest.raises(ValueError, match="table.* select"):
+        tokenizer.count_batch(frame)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ValueError, match="table.* select"):
+        tokenizer.count_batch(frame)
+
+
+def test_a_library_to_compare_with_that_is_not_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentitok.cli.bench.find_spec", lambda name: None if name == "tiktoken" else True)
+    done = run("bench", "corpus.txt", "--rival", "tiktoken", cwd=folder)
+    assert (done.code, "pip install tiktoken" in done.err) == (2, True)
+
+
+def test_only_what_can_go_is_recommended_to_go(folder: Path) -> None:
+    (folder / "small.txt").write_text("low\n", encoding="utf-8")
+    said = run("doctor", "tokenizer.json", "small.txt", cwd=folder).out
+    assert "sentitok prune tokenizer.json small.txt" in said
+    run("prune", "tokenizer.json", "small.txt", "-o", "pruned.json", cwd=folder)
+    said = run("doctor", "pruned.json", "small.txt", cwd=folder).out
+    assert re.search(r"^removable +0", said, re.M)
+    assert "prune" not in said

@@ -211,5 +211,7 @@ def test_prune_says_why_it_keeps_fewer(
     found = run_json(*call, cwd=tmp_path)
     assert (found["vocab_size"], found["reason"]) == (size, reason)
     assert Tokenizer.from_file(tmp_path / "small.json").n_tokens == size
-    told = [line for line in run(*call, cwd=tmp_path).out.splitlines() if line.startswith("fewer")]
+    said = run(*call, cwd=tmp_path).out
+    assert ("removed      nothing: " in said) == (size == 261)
+    told = [line for line in said.splitlines() if line.startswith("fewer")]
     assert told == ([] if reason is None else [f"fewer        than the {asked[1]} asked for: {reason}"])

@@ -25,7 +25,7 @@ _OF_TRANSFORMERS = {
     "padding": "pad what encode_batch gives: pad(), to_torch()",
     "truncation": "cut the ids: .ids[:n]",
     "max_length": "cut the ids: .ids[:n]",
-    "return_tensors": "take the array: .ids, torch.from_numpy(.ids)",
+    "return_tensors": 'take the array, as in torch.from_numpy(encoding.ids.astype("int64"))',
     "return_dict": "take .ids; nothing is padded, so the mask is all ones",
     "return_assistant_tokens_mask": 'pass mask="assistant"',
     "tokenizer_kwargs": "special tokens of messages are chosen by specials=",

@@ -73,7 +73,12 @@ def bench(
     for name in rival or []:
         if name not in RIVALS:
             raise UsageError(f"--rival {name}: it is one of {', '.join(RIVALS)}")
+        if not find_spec(name):
+            raise UsageError(f"--rival {name}: it is not installed; type pip install {name}")
     names = [name for name in RIVALS if name == "sentitok" or name in (rival or RIVALS)]
+    missing = [name for name in names if not find_spec(name)]
+    if missing:
+        output.note(f"not installed, so not compared: {', '.join(missing)}")
     refuse_unneeded(tokenizer_file)
     tokenizer = load(tokenizer_file, pattern, special_ids(special))
     texts = _default_texts()
@@ -88,7 +93,7 @@ def bench(
         raise UsageError("the files hold no text")
     with tempfile.TemporaryDirectory() as folder:
         job = _job(tokenizer, tokenizer_file, texts, threads, Path(folder))
-        rows = [_run(job, name, Path(folder), output) for name in names if find_spec(name)]
+        rows = [_run(job, name, Path(folder), output) for name in names if name not in missing]
         _compare(rows, Path(folder))
     for row in rows:
         for run in ("cold", "warm"):

@@ -50,6 +50,8 @@ def doctor(
     traceback: Traceback = False,
 ) -> None:
     """List unreachable tokens and, given text files, unused ones."""
+    import numpy as np
+
     refuse_unneeded(tokenizer_file)
     if not texts:
         reading.refuse("it is for text, and no text file is named")
@@ -65,6 +67,8 @@ def doctor(
             for id, count in enumerate(used.tolist())
             if not count and tokenizer.id_to_token(id) is not None
         ]
+        new_ids = tokenizer.prune(np.flatnonzero(used))[1]
+        removable = int((new_ids[problems["unused"]] < 0).sum())
     pairs = [("vocabulary", number(tokenizer.vocab_size))]
     for name, ids in problems.items():
         pairs.append((name, f"{number(len(ids))}: {_MEANING[name]}"))
@@ -72,10 +76,17 @@ def doctor(
             pairs.append(("", _some(tokenizer, ids)))
     target = tokenizer_file.with_suffix(".pruned.json")
     if texts and problems["unused"]:
+        pairs.append(
+            ("removable", f"{number(removable)}: each other unused one is a byte, or a part of a used token")
+        )
+    if texts and removable:
         files = " ".join(map(str, texts))
         pairs.append(("next", f"sentitok prune {tokenizer_file} {files} -o {target}"))
     useless = len(problems["unreachable"]) + len(problems["split"])
-    output.result({"vocab_size": tokenizer.vocab_size, **problems}, lines(pairs), str(useless))
+    value = {"vocab_size": tokenizer.vocab_size, **problems}
+    if texts:
+        value["removable"] = removable
+    output.result(value, lines(pairs), str(useless))
 
 
 def _some(tokenizer: "Tokenizer", ids: list[int]) -> str:
@@ -186,6 +197,7 @@ def prune(
     pairs = [
         ("vocabulary", f"{number(tokenizer.vocab_size)} -> {number(pruned.vocab_size)}"),
         *([("fewer", f"than the {number(vocab or 0)} asked for: {reason}")] if reason else []),
+        *([] if removed else [("removed", "nothing: each token is used, a byte, or a part of a used one")]),
         ("written", ", ".join(written)),
         ("id map", f"{map_file}: the new id of each old one, -1 where taken out"),
         ("fingerprint", pruned.fingerprint),

@@ -169,7 +169,9 @@ def encode(
     if text is not None and src:
         raise UsageError("give --text or files, one of the two")
     if bool(src) != (out is not None):
-        raise UsageError("files go to a directory: give both SRC and -o DIR, or neither for one text")
+        raise UsageError(
+            "for files give both SRC and -o DIR, a folder; for one text give --text TEXT, or pipe it"
+        )
     store = in_store(out)
     if out is not None and store is None and out.is_file():
         raise UsageError(f"-o {out}: it is a file, and token shards go to a directory; name another")

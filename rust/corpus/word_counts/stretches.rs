@@ -73,7 +73,7 @@ impl StretchCounts {
         }
     }
 
-    /// A source of documents that are each a stretch with its count ([`counted`]).
+    /// A source of documents that are each a stretch with its count (`counted`).
     pub fn source(&self) -> impl Source + '_ {
         let mut parts = self.parts.iter().zip(&self.sources);
         let mut open: Option<(Open<'_>, u64)> = None;
