@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sentimodels.data import Labels, Table, read_table, separated
+from sentimodels.data import Labels, Table, columns, read_table, separated
 from sentimodels.data.frames import table_of_frame
 from sentimodels.data.opening import open_text
 from sentimodels.data.readers import open_texts
@@ -869,3 +869,16 @@ def test_many_columns_take_linear_time(tmp_path: Path) -> None:
     start = time.process_time()
     assert read_table(tmp_path / "wide.csv").labels == ["1", "0"]
     assert time.process_time() - start < 15
+
+
+def test_the_page_lists_all_known_names() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "labelled-files.md").read_text("utf-8")
+    known = {
+        "text": columns._TEXT,
+        "label": columns._LABEL,
+        "several labels": columns._LABELS,
+        "group": columns._GROUP,
+        "id": columns._ID,
+    }
+    for column, names in known.items():
+        assert f"| {column} | {', '.join(f'`{name}`' for name in names)} |" in page

@@ -222,10 +222,10 @@ def test_a_table_where_a_column_belongs(monkeypatch: pytest.MonkeyPatch) -> None
     """Whether pyarrow is installed or not, the remedy is a column."""
     frame = pytest.importorskip("pandas").DataFrame({"text": ["a"], "label": [1]})
     tokenizer = with_gap()
-    with pytest.raises(ValueError, match="table.* select"):
+    with pytest.raises(ValueError, match=r"table.* select"):
         tokenizer.count_batch(frame)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ValueError, match="table.* select"):
+    with pytest.raises(ValueError, match=r"table.* select"):
         tokenizer.count_batch(frame)
 
 
