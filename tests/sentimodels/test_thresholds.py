@@ -303,8 +303,11 @@ def test_every_answer_follows_the_thresholds(written: str, place: Path) -> None:
     said = json.loads(run(place, "evaluate", "run", "dev.csv", "--bootstrap", "0", "--json").out)
     rule_of = said["thresholds"].pop("rule")
     assert rule_of == value["rule"]
-    assert said["thresholds"] == pytest.approx(value["chosen"])
     name, _, target = written.partition("=")
+    here, crossed = said["thresholds"].pop("chosen_here"), said["thresholds"].pop("crossed", None)
+    assert here == (name not in ("confidence", "cost"))
+    assert crossed == (value["crossed"] if here else None)
+    assert said["thresholds"] == pytest.approx(value["chosen"])
     if name in ("precision", "recall"):
         assert value["chosen"][name] >= float(target)
 
@@ -464,6 +467,50 @@ def test_unsure_answers_have_a_name(place: Path) -> None:
     done = run(place, "thresholds", "run", "dev.csv", "--threshold", "none")
     assert not (place / "run/thresholds.json").exists()
     assert Classifier.load(place / "run").predict(["zzz"]) == model.predict(["zzz"], threshold=0)
+
+
+def test_rows_that_chose_the_thresholds_are_named(place: Path, tmp_path: Path) -> None:
+    done = run(place, "thresholds", "run", "dev.csv", "--threshold", "precision=0.85", "--json")
+    crossed = json.loads(done.out)["crossed"]["precision"]
+    header, *lines = (place / "dev.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "turned.csv").write_text("".join([header, *lines[::-1]]))
+    (tmp_path / "others.csv").write_text("".join([header, *(f"new {line}" for line in lines)]))
+    few = ["--bootstrap", "100"]
+    calls: list[list[str | Path]]
+
+    def note(*args: str | Path) -> str:
+        return " ".join(line for line in run(place, *args).err.splitlines() if "chose the thresholds" in line)
+
+    for file in (place / "dev.csv", tmp_path / "turned.csv"):
+        calls = [
+            ["evaluate", "run", file, "-o", tmp_path / "p.npz", "--force"],
+            ["compare", "run", "plain", "--data", file],
+            ["compare", tmp_path / "p.npz", "plain", "--data", file],
+        ]
+        for args in calls:
+            said = note(*args, *few)
+            assert "160 rows" in said
+            assert f"precision {crossed:.4f}" in said
+    assert not note("evaluate", "run", tmp_path / "others.csv", *few)
+    assert not note("compare", "run", "plain", "--data", tmp_path / "others.csv", *few)
+    assert not note("evaluate", "run", "dev.csv", "--limit", "100", *few)
+    # Thresholds of earlier versions know the file, not its rows.
+    path = place / "run/thresholds.json"
+    tree = json.loads(path.read_text())
+    del tree["chosen_on"]["texts_sha256"], tree["chosen_on"]["crossed"]
+    path.write_text(json.dumps(tree))
+    said = note("evaluate", "run", "dev.csv", *few)
+    assert "160 rows" in said
+    assert "cross-fitted" not in said
+    assert not note("evaluate", "run", tmp_path / "turned.csv", *few)
+
+
+def test_the_next_step_names_unsure_answers(place: Path) -> None:
+    for written, may_be_unsure in (("confidence=0.9", True), ("macro_f1", False)):
+        said = run(place, "thresholds", "run", "dev.csv", "--threshold", written).out
+        [following] = (line for line in said.splitlines() if line.startswith("next"))
+        assert ("--unsure review" in following) == may_be_unsure
+        run(place, *following.split()[2:], "-o", "answers.csv", "--force")
 
 
 def test_bad_input_is_refused_by_name(place: Path) -> None:

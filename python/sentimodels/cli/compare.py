@@ -13,7 +13,7 @@ import typer
 from sentitok.cli.output import counted
 
 from .command import AsJson, Output, Quiet, Traceback, UsageError, add
-from .evaluate import THRESHOLD_SCORES, EvenIfTrained, Seed, answers
+from .evaluate import THRESHOLD_SCORES, EvenIfTrained, Seed, answers, note_chosen_here
 from .tables import (
     NO_READING,
     Reading,
@@ -117,6 +117,7 @@ def compare(
     for about, one in zip(value["runs"], by_run.values(), strict=True):
         if (of_thresholds := threshold_scores(one)) is not None:
             about["thresholds"] = of_thresholds
+            note_chosen_here(output, of_thresholds, len(one), about["run"])
     parts = [
         _score_grid(f"Runs on {counted(value['runs'][0]['n'], 'row')}", value["runs"], names),
         *_threshold_grids(value["runs"]),

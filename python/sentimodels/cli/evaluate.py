@@ -184,6 +184,7 @@ def evaluate(
         predictions = binary_view(predictions)
         with_memory = None if with_memory is None else binary_view(with_memory)
     value = report(predictions, with_memory, n_replicates=bootstrap, seed=seed)
+    note_chosen_here(output, value.get("thresholds"), value["n"])
     parts = _page(value, predictions.answers)
     refused, wanted = None, _files(out, plots, run.name, predictions)
     try:
@@ -340,6 +341,19 @@ def threshold_grid(title: str, value: dict[str, Any]) -> Any:
     """Lays out the scores of answers that thresholds give: those of `value["thresholds"]`."""
     found = {key: one for key, one in value["thresholds"].items() if key in THRESHOLD_SCORES}
     return grid(title, ["", "all"], [[THRESHOLD_SCORES[key], shown(one)] for key, one in found.items()])
+
+
+def note_chosen_here(output: Output, found: dict[str, Any] | None, n: int, run: str = "") -> None:
+    """Says where the rows that are scored are those which chose the thresholds of a run."""
+    if found is None or not found["chosen_here"]:
+        return
+    name, crossed = found["rule"].partition("=")[0], found["crossed"]
+    scores = f"; cross-fitted {THRESHOLD_SCORES[name]} {shown(crossed[name])}" if crossed else ""
+    of = f" of {run}" if run else ""
+    output.note(
+        f"these {counted(n, 'row')} chose the thresholds{of}, so answers by them look better than on other "
+        f"rows{scores}"
+    )
 
 
 def _calibration_grid(bins: list[dict[str, Any]]) -> Any:

@@ -74,7 +74,7 @@ def thresholds(
     from ..config import ThresholdRule
     from ..data.split import Units
     from ..evaluation.answers import answers_of
-    from ..evaluation.thresholds import FILE, Thresholds, coverage, cross_fitted, picker, scored
+    from ..evaluation.thresholds import FILE, Thresholds, coverage, cross_fitted, hash_rows, picker, scored
     from ..plots import check
 
     output = Output("senti.thresholds/1", as_json=as_json, quiet=quiet)
@@ -107,15 +107,16 @@ def thresholds(
         output.result(value, page(*parts), "")
         return
     pick = picker(rule, labels)
-    chosen = replace(
-        pick(known.probs, truth),
-        chosen_on={"source": str(file), "sha256": table.sha256, "rows": len(known)},
-    )
+    half = Units.of(table, 0.5, 2).halves(truth)
+    crossed = cross_fitted(pick, (known.probs, known.probs), truth, half)
+    chosen_on = {
+        "source": str(file), "sha256": table.sha256, "rows": len(known),
+        "texts_sha256": hash_rows(known.texts), "crossed": crossed,
+    }  # fmt: skip
+    chosen = replace(pick(known.probs, truth), chosen_on=chosen_on)
     usual = Thresholds(chosen.rule, labels, (answers_of(labels).least,) * len(labels), chosen.costs)
     before = scored(usual, answers_of(labels).decide(known.probs), truth)
     here = scored(chosen, chosen.decide(known.probs), truth)
-    half = Units.of(table, 0.5, 2).halves(truth)
-    crossed = cross_fitted(pick, (known.probs, known.probs), truth, half)
     chosen.save(run)
     value |= {**chosen.tree(), "before": before, "chosen": here, "crossed": crossed}
     value["written"] = str(run / FILE)
@@ -131,7 +132,8 @@ def thresholds(
     if crossed is None:
         parts.append("not cross-fitted: one half of the rows does not reach the target")
     parts += _draw(value, plot, run, drawn, force=force)
-    parts.append(lines([("written", str(run / FILE)), ("next", f"senti predict {run} {file}")]))
+    unsure = " --unsure review" if chosen.may_be_unsure else ""
+    parts.append(lines([("written", str(run / FILE)), ("next", f"senti predict {run} {file}{unsure}")]))
     output.result(value, page(*parts), str(run / FILE))
 
 

@@ -10,6 +10,7 @@ Thresholds are chosen on rows that were not trained on (`choose`). Scores on the
 """
 
 import csv
+import hashlib
 import io
 import json
 import math
@@ -25,6 +26,7 @@ from sentitok.atomic import write as write_atomically
 from sentitok.remote import local_path
 
 from ..config import ThresholdRule
+from ..data.normalization import text_hashes
 from ..data.opening import read_small
 from ..data.table import Labels
 from ..errors import CheckpointError, DataError
@@ -39,6 +41,7 @@ __all__ = [
     "cross_fitted",
     "curves",
     "decided",
+    "hash_rows",
     "load_thresholds",
     "named",
     "picker",
@@ -55,6 +58,8 @@ _PASSES, _TRIED = 8, 256
 _TINY = 1e-12
 # Of a label that is never answered: no probability reaches it.
 _NEVER = 2.0
+# Rules whose thresholds follow from rows.
+_BY_ROWS = ("macro_f1", "precision", "recall")
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,8 @@ class Thresholds:
         least: the probability that an answer needs, (C,); equal for all labels where a text has one.
         costs: what mistakes cost. One label a text: `costs[true][answer]`, with a last column for no answer
             if that has a cost. Several: for each label the cost of a wrong answer and of a missed one.
-        chosen_on: source, SHA-256 and number of the rows they were chosen on.
+        chosen_on: the rows they were chosen on: `source`, `sha256` of the file, `rows` how many, and
+            `texts_sha256` (`hash_rows`); `crossed` is their scores where they were cross-fitted.
     """
 
     rule: str
@@ -94,6 +100,21 @@ class Thresholds:
             return False
         costs_nothing = self.costs is not None and len(self.costs[0]) > len(self.labels)
         return self.least[0] > 0 or costs_nothing
+
+    def chose(self, texts: Sequence[str], sha256: str | None) -> bool:
+        """Whether these rows chose the thresholds, so that scores on them flatter the run.
+
+        A confidence or costs that the user gave are the same on any rows.
+
+        Args:
+            texts: of the rows whose label is known.
+            sha256: of their file; files of earlier versions have no hash of the rows.
+        """
+        rows = self.chosen_on
+        if rows is None or self.rule.partition("=")[0] not in _BY_ROWS or rows.get("rows") != len(texts):
+            return False
+        own = rows.get("texts_sha256")
+        return rows.get("sha256") == sha256 if own is None else bool(own == hash_rows(texts))
 
     def tree(self) -> dict[str, Any]:
         """Returns it as plain values that JSON knows."""
@@ -147,6 +168,11 @@ class Thresholds:
             costs = zip(self.labels.names, self.costs, strict=True)
             lines += [(name, f"missing it costs up to {max(row):.4g}") for name, row in costs]
         return lines
+
+
+def hash_rows(texts: Sequence[str]) -> str:
+    """Returns a SHA-256 by which rows are known again, in whatever order and file."""
+    return hashlib.sha256(np.sort(text_hashes(texts)).astype("<u8").tobytes()).hexdigest()
 
 
 def load_thresholds(folder: Path, labels: Labels) -> Thresholds | None:

@@ -29,7 +29,7 @@ from ..evaluation.answers import Answers, Temperature, answers_of, cooled
 from ..evaluation.metrics import intervals, majority, per_class, scores
 from ..evaluation.one_label import ONE_LABEL
 from ..evaluation.predictions import Predictions, of_logits, text_logits
-from ..evaluation.thresholds import Pick, Thresholds, cross_fitted, scored
+from ..evaluation.thresholds import Pick, Thresholds, cross_fitted, hash_rows, scored
 from ..models import Fits, build
 from ..tasks.classification import MONITOR, LabelTask
 from ..text.encoder import encoder_for
@@ -147,7 +147,7 @@ def choose_thresholds(
     probs = kind.probabilities(logits, temperature)
     thresholds = pick(probs, truth)
     rows = {"source": str(tables.valid.source), "sha256": tables.valid.sha256, "rows": len(truth)}
-    thresholds = replace(thresholds, chosen_on=rows)
+    thresholds = replace(thresholds, chosen_on={**rows, "texts_sha256": hash_rows(tables.valid.texts)})
     about: dict[str, Any] = {
         **thresholds.tree(),
         "valid": scored(thresholds, thresholds.decide(probs), truth),

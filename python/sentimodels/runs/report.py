@@ -88,13 +88,17 @@ def evaluate(
 
 
 def threshold_scores(known: Predictions) -> dict[str, Any] | None:
-    """Returns rule and scores of the answers that the thresholds of a run give; `None` without thresholds."""
+    """Returns rule and scores of the answers that the thresholds of a run give; `None` without thresholds.
+
+    `chosen_here` says whether these very rows chose them; `crossed` is then what cross-fitting has found.
+    """
     thresholds = known.thresholds
     if thresholds is None:
         return None
-    return {
-        "rule": thresholds.rule, **scored(thresholds, thresholds.decide(known.probs), known.truth)
-    }  # fmt: skip
+    found = {"rule": thresholds.rule, **scored(thresholds, thresholds.decide(known.probs), known.truth)}
+    here = thresholds.chose(known.texts, known.about.get("sha256"))
+    crossed = {"crossed": (thresholds.chosen_on or {}).get("crossed")} if here else {}
+    return {**found, "chosen_here": here, **crossed}
 
 
 def report(
