@@ -168,6 +168,26 @@ def test_columns_are_carried_through(
     assert all(record[name] == value for name, value in columns.items() if value is not None)
 
 
+@pytest.mark.parametrize("options", [("--keep", "kind"), ("--keep", "all"), ("--keep", "said,kind"), ()])
+def test_a_kept_column_is_still_that_of_labels(spam: Path, options: tuple[str, ...]) -> None:
+    done = senti("predict", "run", "new.csv", *options, "-o", "kept.csv", "--force", cwd=spam)
+    assert done.code == 0, done.err
+    assert "label column" not in done.err
+    assert "senti evaluate run new.csv" in done.out
+
+
+def test_what_needs_no_labels_does_not_miss_them(spam: Path) -> None:
+    (spam / "texts.csv").write_text("id;said\n7;a good film\n8;a bad film\n", "utf-8")
+    for args in (
+        ("predict", "run", "texts.csv"), ("export", "run", "--numpy", "-o", "as-numpy"),
+        ("export", "run", "--numpy", "-o", "as-numpy", "--force", "--texts", "texts.csv"),
+    ):  # fmt: skip
+        done = senti(*args, cwd=spam)
+        assert done.code == 0, done.err
+        assert "no label column" not in done.err
+    assert "no label column" in senti("data", "stats", "texts.csv", "--separator", ";", cwd=spam).err
+
+
 def test_a_column_to_keep_must_exist(spam: Path) -> None:
     done = senti("predict", "run", "new.csv", "--keep", "nothing", cwd=spam)
     assert done.code == 2

@@ -167,7 +167,7 @@ def _classifier(
         table = read(
             output, there[0], text_column=data.text_column, format=data.format, limit=limit,
             label_separator=data.label_separator, label_columns=data.label_columns,
-            encoding=data.encoding, unlabelled="keep",
+            encoding=data.encoding, run=run, unlabelled="keep",
         )  # fmt: skip
     else:
         table = read(output, texts, text_column=text_column, limit=limit, run=run, unlabelled="keep")

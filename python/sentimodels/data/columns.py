@@ -117,6 +117,7 @@ class Columns:
         keep: other columns to keep; `all` keeps every column.
         guess: look for columns that are not named. Otherwise the text must be.
         sets: how several labels a row are written; `None` of one label.
+        needs_labels: say so where no column holds labels.
     """
 
     text: str | None = None
@@ -129,6 +130,7 @@ class Columns:
     guess: bool = True
     n_like: int | None = None
     sets: SetsAsked | None = None
+    needs_labels: bool = True
 
     @property
     def named(self) -> list[str]:
@@ -161,10 +163,11 @@ class Columns:
 
     def as_before(self, names: Sequence[str]) -> "Columns":
         """Returns the columns with those of an earlier file where none is named and this file has them."""
+        other = replace(self, keep=()).named  # a column may be kept and have a role
 
         def known(role: str, given: str | None) -> str | None:
             name = self.like.get(role)
-            return name if given is None and name in names and name not in self.named else given
+            return name if given is None and name in names and name not in other else given
 
         return replace(
             self,
@@ -286,7 +289,7 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
         notes.append(f"texts are lists or objects ({texts[0][:40]}); write only the text of each")
     if of_labels:
         notes.append(f"label columns: {listed(of_labels)}")
-    elif label is None:
+    elif label is None and asked.needs_labels:
         notes.append(f"no label column among {listed(filled)}")
     for what, found, known, unlike, why in (
         ("text", text, _TEXT, unlike_texts, "most of its cells are blank or numbers"),

@@ -223,7 +223,7 @@ def read_table(
         raise DataError(f"label column {label_column!r} and label columns: name one or the other")
     asked = Columns(
         text_column, label_column, group_column, id_column, _condition(where), columns, tuple(keep), classes,
-        n_columns, sets,
+        n_columns, sets, needs_labels=blank_labels != "keep",
     )  # fmt: skip
     wanted = Wanted(
         asked,
