@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import io
 import json
 import re
 import shlex
@@ -14,6 +15,7 @@ from typer.main import get_group
 from typer.testing import CliRunner
 
 from sentimodels.cli.app import build
+from sentimodels.data import read_table
 from sentimodels.evaluation.predictions import Predictions
 
 OURS = ["data check", "data stats", "data split", "data sst", "data hashes"]
@@ -229,6 +231,89 @@ def test_split_parts_read_back_and_say_their_leaks(folder: Path) -> None:
         assert rows == sum(1 for _ in csv.reader(file)) - 1
     by_hash = run_json(folder, "data", "split", "valid.csv", "-o", "hashed", "--by", "hash")
     assert by_hash["leaks"] == []
+
+
+TONES = ("calm", "cross")
+# Cells that reading as a text or a label would change, or that need quotes.
+CASES = [
+    [
+        f"00{i}",
+        f'He said "{i}",\nthen left<br />the {"good" if i % 2 else "bad"} shop {i * i}',
+        f" {TONES[i % 2]}",
+    ]
+    for i in range(40)
+]
+
+
+def columns_of(path: Path) -> tuple[list[str], list[list[str]]]:
+    """Returns the names and the rows of a written part."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".jsonl":
+        records = [json.loads(line) for line in text.splitlines()]
+        return list(records[0]), [list(one.values()) for one in records]
+    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter="\t" if path.suffix == ".tsv" else ","))
+    return rows[0], rows[1:]
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl"])
+def test_split_keeps_all_columns(tmp_path: Path, form: str) -> None:
+    names = ["Case No", "Customer message", "Agent", "Tone"]
+    rows = [[case, text, f"agent {i % 7}", tone] for i, (case, text, tone) in enumerate(CASES)]
+    with (tmp_path / "cases.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([names, *rows, ["0099", "no tone", "agent 1", ""]])
+    named = ["--text-column", "Customer message", "--label-column", "Tone"]
+    options = [*named, "--clean", "--unlabelled", "drop", "--by", "row", "--as", form]
+    done = run(tmp_path, "data", "split", "cases.csv", *options, "-o", "parts", "--keep", "all")
+    assert done.exit_code == 0, done.stderr
+    assert shlex.join([*named, "--clean"]) in done.stdout
+    paths = [tmp_path / "parts" / f"{name}.{form}" for name in ("train", "valid")]
+    written = []
+    for path in paths:
+        found, some = columns_of(path)
+        assert found == names
+        written += some
+        table = read_table(path, "Customer message", "Tone")
+        assert (table.texts, table.labels) == ([row[1] for row in some], [row[3].strip() for row in some])
+    assert sorted(written) == sorted(rows)
+    done = run(tmp_path, "data", "split", "cases.csv", *options, "-o", "plain")
+    assert done.exit_code == 0, done.stderr
+    assert columns_of(tmp_path / "plain" / f"train.{form}")[0] == ["text", "label"]
+
+
+def test_split_keeps_columns_without_names(tmp_path: Path) -> None:
+    rows = [[case, tone, text] for case, text, tone in CASES]
+    with (tmp_path / "cases.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    named = ["--text-column", "3", "--label-column", "2", "--no-header"]
+    done = run(tmp_path, "data", "split", "cases.csv", *named, "--by", "row", "-o", "parts", "--keep", "all")
+    assert done.exit_code == 0, done.stderr
+    assert shlex.join(named) in done.stdout
+    written = []
+    for name in ("train", "valid"):
+        first, others = columns_of(tmp_path / "parts" / f"{name}.csv")
+        written += [first, *others]
+    assert sorted(written) == sorted(rows)
+
+
+@pytest.mark.parametrize("how", [["--label-separator", "|"], ["--label-columns", "slow,rude"]])
+def test_split_keeps_several_labels_as_the_file_writes_them(tmp_path: Path, how: list[str]) -> None:
+    lines = [f"{i},call number {i} was {i * i},slow|rude,{i % 2},1" for i in range(40)]
+    (tmp_path / "calls.csv").write_text("\n".join(["no,text,tags,slow,rude", *lines, ""]), "utf-8")
+    done = run(tmp_path, "data", "split", "calls.csv", *how, "--by", "row", "-o", "parts", "--keep", "all")
+    assert done.exit_code == 0, done.stderr
+    assert shlex.join(how) in done.stdout
+    names, rows = columns_of(tmp_path / "parts" / "train.csv")
+    assert names == ["no", "text", "tags", "slow", "rude"]
+    assert {",".join(row) for row in rows} <= set(lines)
+    again = run_json(tmp_path, "data", "split", "parts/train.csv", *how, "--by", "row", "-o", "again")
+    assert sum(part["rows"] for part in again["parts"].values()) == len(rows)
+
+
+def test_split_keeps_nothing_more_of_fixed_columns(tmp_path: Path) -> None:
+    lines = [f"text number {i}\t{i % 2}" for i in range(40)]
+    (tmp_path / "pairs.tsv").write_text("\n".join([*lines, ""]), "utf-8")
+    run_json(tmp_path, "data", "split", "pairs.tsv", "--format", "pairs", "-o", "parts", "--keep", "all")
+    assert columns_of(tmp_path / "parts" / "train.csv")[0] == ["text", "label"]
 
 
 @pytest.mark.parametrize("kind", ["rates", "calibration", "labels", "lengths", "accuracy"])

@@ -3,10 +3,11 @@
 Every command reads what `senti train` reads, by the same flags.
 """
 
+import shlex
 from collections import Counter
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -159,6 +160,16 @@ def split(
     write_as: Annotated[
         str, typer.Option("--as", help="Format of the parts: csv, tsv or jsonl.", metavar="FORMAT")
     ] = "csv",
+    keep: Annotated[
+        Literal["all"] | None,
+        typer.Option(
+            "--keep",
+            metavar="all",
+            help="Write all columns of FILE as they are, with their names and order; the options that name "
+            "columns, and --clean, are needed again to read the parts. [default: only text, label, group "
+            "and id, under these names]",
+        ),
+    ] = None,
     reading: Reading = NO_READING,
     force: Force = False,
     as_json: AsJson = False,
@@ -183,14 +194,17 @@ def split(
     except ValueError:
         raise UsageError(f"--shares {shares}: expected numbers such as 0.8,0.2") from None
     output = Output("senti.data.split/1", as_json=as_json, quiet=quiet)
-    table = read(output, file, **reading)
+    table = read(output, file, keep=() if keep is None else (keep,), **reading)
     # 2026-11-23: checked above
     parts = divide(table, numbers, seed, by=by, stratify=stratify)  # type: ignore[arg-type]
     files = {name: out / f"{name}.{write_as}" for name in parts}
     for path in files.values():
         refuse_input(path, [file])
     rows, written = [], {}
-    put(*((files[name], _writer(part)) for name, part in parts.items()), force=force)
+    # Columns without names are called by their numbers.
+    numbered = list(table.kept) == [str(place) for place in range(1, len(table.kept) + 1)]
+    header = bool(reading.get("header")) or not table.kept or not numbered
+    put(*((files[name], _writer(part, header=header)) for name, part in parts.items()), force=force)
     for name, part in parts.items():
         path = files[name]
         groups = 0 if part.groups is None else len(set(part.groups))
@@ -208,19 +222,30 @@ def split(
     text = page(
         grid("", ["part", "rows", *(["groups"] if table.groups else []), "file"], rows),
         f"next: senti train {rows[0][-1]} --valid {rows[1][-1]}"
-        + (" --task multilabel" if table.label_form is not None else ""),
+        + (" --task multilabel" if table.label_form is not None else "")
+        + (_named_again(table, reading, header=header or write_as == "jsonl") if table.kept else ""),
     )
     output.result({"parts": written, "leaks": lines}, text, str(out))
 
 
-def _writer(table: "Table") -> "Callable[[Path], list[Path]]":
+def _writer(table: "Table", *, header: bool) -> "Callable[[Path], list[Path]]":
     from ..data.writers import write_table
 
     def write(path: Path) -> list[Path]:
-        write_table(table, path)
+        write_table(table, path, table.kept, header=header)
         return [path]
 
     return write
+
+
+def _named_again(table: "Table", reading: Reading, *, header: bool) -> str:
+    """Returns the options that read a part whose columns have the names of the file."""
+    found = {f"--{role}-column": table.columns.get(role) for role in ("text", "label")}
+    found["--group-column"] = reading.get("group_column")
+    found["--label-separator"] = reading.get("label_separator")
+    found["--label-columns"] = ",".join(table.label_columns)
+    options = "".join(f" {option} {shlex.quote(value)}" for option, value in found.items() if value)
+    return options + ("" if header else " --no-header") + (" --clean" if reading.get("clean") else "")
 
 
 def sst(

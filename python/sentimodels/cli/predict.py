@@ -107,8 +107,8 @@ def predict(
         typer.Option(
             "--keep",
             metavar="COLUMNS",
-            help="Columns of FILE to write in front of the answers, as in user,date, or all. [default: only "
-            "the text]",
+            help="Columns of FILE to write in front of the text and the answers, as in user,date, or all. "
+            "The text follows them, and its column is called text. [default: only the text]",
         ),
     ] = None,
     text_column: TextColumn = None,

@@ -1,14 +1,14 @@
 """Writes tables as files that `read_table` reads back equal (CSV, TSV or JSON lines), and texts as they come.
 
-Columns are text, label, group and id, as far as the table has them. A file appears whole
-(`sentitok.atomic`).
+Columns are text, label, group and id, as far as the table has them, or those that are given. A file appears
+whole (`sentitok.atomic`).
 """
 
 import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from sentitok.atomic import write as write_atomically
@@ -30,16 +30,24 @@ def _columns(table: Table) -> dict[str, list[str]]:
     return {name: column for name, column in columns.items() if column is not None}
 
 
-def write_table(table: Table, path: Path) -> None:
+def write_table(
+    table: Table, path: Path, columns: Mapping[str, list[str]] | None = None, *, header: bool = True
+) -> None:
     """Writes a table in the format of the suffix.
+
+    Args:
+        table: the rows.
+        path: of the file.
+        columns: to write instead of text, label, group and id, by name.
+        header: whether the first row of CSV or TSV names the columns.
 
     Raises:
         DataError: if the suffix is none of .csv, .tsv, .jsonl.
     """
-    columns = _columns(table)
+    columns = columns or _columns(table)
     rows = list(zip(*columns.values(), strict=True))
     if path.suffix in (".csv", ".tsv"):
-        text = separated_rows([list(columns), *rows], path.suffix)
+        text = separated_rows([list(columns), *rows] if header else rows, path.suffix)
     elif path.suffix == ".jsonl":
         text = "".join(
             json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows
