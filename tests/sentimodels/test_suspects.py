@@ -329,6 +329,22 @@ def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
     assert "--resume" in refused("reviews.csv", "--run", "runs/folds")
 
 
+def test_rows_without_label_are_left_out_as_in_training(tmp_path: Path) -> None:
+    some = [*rows(60), ("a film nobody judged", ""), ("", "pos")]
+    write(tmp_path / "r.csv", some)
+    train = ("train", "r.csv", "--arch", "nb", "--folds", "2", "--no-baseline", "-o", "folds", "-q")
+    done = senti(*train, "--unlabelled", "drop", "--empty", "drop", cwd=tmp_path)
+    assert done.code == 0, done.err
+    find = ("data", "suspects", "r.csv", "--run", "folds", "--json")
+    done = senti(*find, cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["n"] == 60
+    assert "in no fold" not in done.err
+    done = senti(*find, "--unlabelled", "error", cwd=tmp_path)
+    assert done.code == 2
+    assert "--unlabelled drop" in done.err
+
+
 def with_suspects(folder: Path, tmp_path: Path) -> Path:
     """Copies the folder, with the rows whose labels are wrong in a file."""
     copy, (every, wrong) = Path(shutil.copytree(folder, tmp_path / "copy")), planted()

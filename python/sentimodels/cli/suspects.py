@@ -22,7 +22,7 @@ _PAIRS = 10
 _COLUMNS = ["row", "line", "id", "text", "label", "likelier", "p_label", "p_likelier"]
 
 
-@reads(without=("skip",), each_row=True)
+@reads(without=("skip",), each_row="as in training")
 def suspects(
     file: Annotated[
         Path, typer.Argument(metavar="DATA", help="Labelled file that the folds were trained on.")
@@ -73,6 +73,7 @@ def suspects(
     from ..data.leaks import disagreements
     from ..evaluation.suspects import suspects as find
     from ..runs import out_of_fold
+    from ..runs.families import CLASSIFIER
 
     output = Output("senti.data.suspects/1", as_json=as_json, quiet=quiet)
     if out is not None and out.suffix not in (".csv", ".tsv", ".jsonl"):
@@ -83,7 +84,11 @@ def suspects(
         refuse_input(path, [file])
         # One of the two files is enough for `--force`.
         check_file(path, force=force and not (out or page_file), option=option)
-    table = read(output, file, run=out_of_fold.first_run(run[0]), with_lines=True, **reading)
+    first = out_of_fold.first_run(run[0])
+    trained_on = CLASSIFIER.load(first).data
+    usual = {"unlabelled": trained_on.unlabelled, "empty": trained_on.empty}
+    typed = {name: value for name, value in reading.items() if value is not None}
+    table = read(output, file, run=first, with_lines=True, **usual | typed)
     table.labelled()
     answered, predictions = out_of_fold.load_mean(run, table)
     groups = ", ".join(map(str, run))

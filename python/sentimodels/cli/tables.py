@@ -204,6 +204,29 @@ READING: Mapping[str, Any] = {
 }  # fmt: skip
 # Those of commands to which each row matters; others leave out rows without label, and say how many.
 _ROWS: Mapping[str, Any] = {"unlabelled": Unlabelled, "empty": Empty}
+# The same where a run says what is usual.
+_ROWS_OF_RUN: Mapping[str, Any] = {
+    "unlabelled": Annotated[
+        Literal["error", "drop"] | None,
+        typer.Option(
+            "--unlabelled",
+            metavar="error|drop",
+            help="What is done with rows without label: they are an error, or left out. [default: as in "
+            "training]",
+            rich_help_panel="Input",
+        ),
+    ],
+    "empty": Annotated[
+        Literal["keep", "drop"] | None,
+        typer.Option(
+            "--empty",
+            metavar="keep|drop",
+            help="What is done with rows whose text is empty: they are kept, or left out. [default: as in "
+            "training]",
+            rich_help_panel="Input",
+        ),
+    ],
+}
 # By option: what a call gives where nothing is typed.
 _UNGIVEN = {"skip": 0, "clean": False, "unlabelled": "error", "empty": "keep"}
 # What a command was given of them, as arguments of `read`.
@@ -212,16 +235,22 @@ NO_READING: Reading = {}
 
 
 def reads(
-    *, without: Collection[str] = (), each_row: bool = False
+    *, without: Collection[str] = (), each_row: bool | Literal["as in training"] = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Replaces the parameter `reading` of a command by the options of `READING`, which it then holds.
 
     Args:
         without: options that the command does not have.
-        each_row: the command also has `--unlabelled` and `--empty`.
+        each_row: the command also has `--unlabelled` and `--empty`; as in training, they are `None` where
+            nothing is typed.
     """
-    known = {**READING, **(_ROWS if each_row else {})}
-    options = {name: (known[name], _UNGIVEN.get(name)) for name in known if name not in without}
+    of_run = each_row == "as in training"
+    known = {**READING, **(_ROWS_OF_RUN if of_run else _ROWS if each_row else {})}
+    options = {
+        name: (known[name], None if of_run and name in _ROWS_OF_RUN else _UNGIVEN.get(name))
+        for name in known
+        if name not in without
+    }
     return lambda command: with_groups(command, {"reading": (options, dict)})
 
 
