@@ -15,7 +15,7 @@ from sentimodels.data import Table
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs import auto
-from sentimodels.runs.auto import Texts, choose, estimate, order
+from sentimodels.runs.auto import Texts, choose, estimate, order, without_architecture
 from sentimodels.runs.families import resolve
 from sentimodels.runs.tables import Tables
 
@@ -204,6 +204,22 @@ def test_few_rows_and_options_of_steps_take_a_network(folder: Path) -> None:
         assert choose(tables=tables(folder)).arch == "nb"
         assert choose({"train": {"patience": 1}}, tables=tables(folder)).arch == "gru"
         assert choose({"optim": {"lr": 0.01}}, tables=tables(folder)).arch == "gru"
+
+
+def test_keys_of_models_name_no_architecture_that_was_not_chosen() -> None:
+    """(keys of the model, what the error names, what it does not)"""
+    for model, words, other in (
+        ({"dmodel": 3}, ["model.dmodel", "d_model", "gpt", "lstm"], "tfidf"),
+        ({"zzzz": 3}, ["model.zzzz", "no architecture"], "tfidf"),
+        ({"lr": 3}, ["model.lr", "optim.lr"], "tfidf"),
+        ({"d_model": -3}, ["model.d_model", "-3"], "tfidf"),
+        ({"d_state": 16, "n_heads": 2}, ["model.d_state", "model.n_heads", "--arch"], "tfidf"),
+    ):
+        with pytest.raises(ConfigError) as refused:
+            without_architecture({"model": model})
+        assert all(word in str(refused.value) for word in words), refused.value
+        assert other not in str(refused.value)
+    assert without_architecture({"model": {"d_state": 16}}).arch == "mamba"
 
 
 def test_what_suits_none_is_refused(folder: Path) -> None:

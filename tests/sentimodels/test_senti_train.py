@@ -222,7 +222,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["train", "reviews.csv", "--set", "lr"], 2, "expected section.key=value"),
     (["train", "reviews.csv", "--out", "runs/first"], 2, "holds a run already"),
     (["train", "reviews.csv", "--label-column", "stars"], 2, "stars"),
-    (["train", "reviews.csv", "--pooling", "medium"], 2, "--pooling: unknown key; tfidf has ngram_range"),
+    (["train", "reviews.csv", "--pooling", "medium"], 2, "--pooling: should be 'first', 'last'"),
     (["train", "reviews.csv", "--config", "missing.toml"], 2, "missing.toml"),
     (["train", "reviews.csv", "--arch", "gpt", "--max-len", "9000"], 2, "--max-len 9000: longer than the"),
     (["train", "reviews.csv", "--arch", "gpt", "--set", "data.max_tokens=9000"], 2, "data.max_tokens 9000:"),

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -381,13 +382,41 @@ def without_architecture(*trees: Mapping[str, Any]) -> RunConfig:
     """
     given = merge(trees)
     refused: ConfigError | None = None
-    for name in ARCHITECTURES:
+    for name in _with_keys(given):
         try:
             return resolve(given, {"arch": name, "budget": BUDGET, "estimates": {name: 0.0}})
         except ConfigError as error:
             refused = refused or error
     assert refused is not None
     raise refused
+
+
+def _with_keys(given: Mapping[str, Any]) -> list[str]:
+    """Returns the architectures that have the keys of `[model]` that were given.
+
+    Raises:
+        ConfigError: if none has them, naming those with a similar key: the user has named no architecture.
+    """
+    model = given.get("model")
+    keys = list(model) if isinstance(model, Mapping) else []
+    known = {name: row.config.model_fields.keys() for name, row in ARCHITECTURES.items()}
+    every = set[str]().union(*known.values())
+    for key in keys:
+        if key in every or CLASSIFIER.elsewhere(key):  # of another section, which the usual error names
+            continue
+        near = get_close_matches(key, sorted(every), n=1)
+        having = [name for name in known if near and near[0] in known[name]]
+        have = "have" if len(having) > 1 else "has"
+        hint = f"; did you mean {near[0]}, which {', '.join(having)} {have}?" if near else " (senti archs)"
+        raise ConfigError(f"model.{key}: unknown key; no architecture has it{hint}")
+    named = [key for key in keys if key in every]
+    suits = [name for name in known if known[name] >= set(named)]
+    if not suits:
+        together = ", ".join(f"model.{key}" for key in named)
+        raise ConfigError(
+            f"{together}: no architecture has all of these keys; name one by --arch, and give only its keys"
+        )
+    return suits
 
 
 def _candidates(given: Mapping[str, Any], texts: Texts) -> tuple[tuple[str, ...], tuple[str, ...]]:

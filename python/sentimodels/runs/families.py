@@ -156,6 +156,12 @@ class Family(Generic[_C]):
             )
         return self.resolve(tree)
 
+    def elsewhere(self, key: str) -> bool:
+        """Whether a key belongs above the sections, or to a section other than `[model]`."""
+        return key in self.config.model_fields or any(
+            key in section.model_fields for section in self._sections().values()
+        )
+
     def _sections(self) -> dict[str, type[Section]]:
         """Returns the sections by name, those of tasks as `task.KIND`."""
         fields = self.config.model_fields
