@@ -98,7 +98,7 @@ impl FromStr for Format {
 }
 
 fn name_column(table: &str) -> String {
-    format!("name the column of text, as in {table}:text (--format {table}:text)")
+    format!("name the column of text, as in {table}:text")
 }
 
 #[cfg(test)]
