@@ -42,8 +42,7 @@ class Classifier:
         folder = Path(__file__).parent if folder is None else Path(folder)
         about = self.about = json.loads((folder / "classifier.json").read_text("utf-8"))
         self.labels: list[str] = about["labels"]
-        replaced = about["replaced"]
-        self._replaced = {code: to for first, last, to in replaced for code in range(first, last + 1)}
+        self._replaced = {c: to for first, last, to in about["replaced"] for c in range(first, last + 1)}
         self._stray = re.compile(about["stray"])
         tensors = read_safetensors(folder / "model.safetensors")
         self._scorer = globals()[about["scorer"]](folder, about, tensors)
@@ -69,9 +68,8 @@ class Classifier:
             raise TypeError("texts: one string; give a list of texts")
         read = [self._prepared(text) for text in texts]
         parts = [self._scorer.scores(read[i : i + _TEXTS]) for i in range(0, len(read), _TEXTS)]
-        scores = np.concatenate([np.zeros((0, len(self.labels))), *parts]) / np.asarray(
-            self.about["temperature"]
-        )
+        temperature = np.asarray(self.about["temperature"])
+        scores = np.concatenate([np.zeros((0, len(self.labels))), *parts]) / temperature
         if self.about.get("several"):  # each label alone; a clip keeps exp within its range
             alone: NDArray[np.float32] = (1 / (1 + np.exp(-np.clip(scores, -700, 700)))).astype(np.float32)
             return alone
