@@ -9,6 +9,10 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
+import tokenizers
+
+from sentitok import FormatError, Tokenizer
+
 #: What texts and pieces are made of: case, accents, ligatures, white space, marks, parts of specials.
 LETTERS = ["a", "b", "A", "é", "e\u0301", "ﬁ", "ß", "İ", "中", "😀", "Ａ"]
 SIGNS = [" ", "  ", "\n", "\u00a0", "▁", ".", "'", "<", ">", "s", "#", "1", "Ġ", "</w>"]
@@ -17,7 +21,7 @@ CONTENTS = [
     "Ġa", "##a", ".", "a</w>", "<0x41>", "中", "foo", "\n",
 ]  # fmt: skip
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
-KINDS = ("bpe", "bytes", "wordpiece", "unigram")
+KINDS = ("bpe", "bytes", "wordpiece", "unigram", "wordlevel")
 
 Json = dict[str, Any]
 
@@ -39,7 +43,8 @@ def text(rng: random.Random) -> str:
 
 def pipeline(kind: str, rng: random.Random) -> Pipeline:
     """A random pipeline around a model of this kind."""
-    model = {"bpe": _bpe, "bytes": _byte_bpe, "wordpiece": _wordpiece, "unigram": _unigram}[kind](rng)
+    makers = {"bpe": _bpe, "bytes": _byte_bpe, "wordpiece": _wordpiece, "unigram": _unigram}
+    model = {**makers, "wordlevel": _wordlevel}[kind](rng)
     names = list(model["vocab"]) if kind != "unigram" else [piece for piece, _ in model["vocab"]]
     flags = ("single_word", "lstrip", "rstrip", "normalized")
     contents = rng.sample(CONTENTS, rng.randrange(6))
@@ -65,6 +70,20 @@ def pipeline(kind: str, rng: random.Random) -> Pipeline:
         "model": model,
     }
     return Pipeline(kind, file, added)
+
+
+def loaded(case: Pipeline) -> Tokenizer | None:
+    """The tokenizer of a pipeline with its added tokens; `None` if tokenizers or sentitok refuses it."""
+    try:
+        theirs = tokenizers.Tokenizer.from_str(json.dumps(case.file))
+        for content, special, flags in case.added:
+            token = tokenizers.AddedToken(content, **flags)
+            (theirs.add_special_tokens if special else theirs.add_tokens)([token])
+        return Tokenizer.from_bytes(theirs.to_str().encode())
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except (FormatError, Exception):
+        return None
 
 
 def barred(file: str, allowed: set[str]) -> str:
@@ -228,6 +247,13 @@ def _wordpiece(rng: random.Random) -> Json:
         "max_input_chars_per_word": rng.choice([100, 100, 3]),
         "vocab": {name: id for id, name in enumerate(names)},
     }
+
+
+def _wordlevel(rng: random.Random) -> Json:
+    unk = rng.choice(["[UNK]", "[UNK]", "<s>", "a"])
+    names = list(dict.fromkeys([unk, *(_some(rng, 3) for _ in range(rng.randrange(20))), *"ab▁ "]))
+    rng.shuffle(names)
+    return {"type": "WordLevel", "unk_token": unk, "vocab": {name: id for id, name in enumerate(names)}}
 
 
 def _unigram(rng: random.Random) -> Json:

@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tokenizers
 from numpy.typing import NDArray
 
 import shared_data
 from oracles.families import FAMILIES, file_of
-from oracles.random_pipelines import CONTENTS, KINDS, LETTERS, SIGNS, Pipeline, pipeline
-from sentitok import DecodeError, EncodeError, FormatError, StreamEncoder, Tokenizer
+from oracles.random_pipelines import CONTENTS, KINDS, LETTERS, SIGNS, Pipeline, loaded, pipeline
+from sentitok import DecodeError, EncodeError, StreamEncoder, Tokenizer
 
 #: Pipelines of each kind in an ordinary run, and in a long one.
 FEW = 25
@@ -49,20 +48,6 @@ MODELS = {
 }
 
 Ids = NDArray[np.uint32]
-
-
-def of_pipeline(case: Pipeline) -> Tokenizer | None:
-    """The tokenizer of a random pipeline with its added tokens; `None` where a library refuses it."""
-    try:
-        theirs = tokenizers.Tokenizer.from_str(json.dumps(case.file))
-        for content, special, flags in case.added:
-            token = tokenizers.AddedToken(content, **flags)
-            (theirs.add_special_tokens if special else theirs.add_tokens)([token])
-        return Tokenizer.from_bytes(theirs.to_str().encode())
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except (FormatError, Exception):
-        return None
 
 
 def model(name: str) -> Tokenizer:
@@ -153,7 +138,7 @@ def check_random(kind: str, numbers: range) -> int:
     for number in numbers:
         rng = random.Random(f"growing {kind} {number}")
         case = pipeline(kind, rng)
-        tokenizer = of_pipeline(case)
+        tokenizer = loaded(case)
         if tokenizer is not None:
             n_checked += check_case(number, rng, case, tokenizer)
     return n_checked
