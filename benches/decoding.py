@@ -65,7 +65,7 @@ def section(folder: Path) -> str:
                 cells += rows_of(Path(scratch), name, job, text)
     words = (
         "One thread, ids in memory, MB of text a second; the first pass, in which tables are made, is not "
-        "counted. gigatoken and tiktoken give bytes, the others `str`. "
+        "counted. gigatoken and tiktoken give bytes, all other libraries `str`. "
         f"Medians of {ROUNDS} alternating processes."
     )
     return f"## Decoding\n\n{words}\n\n{markdown(HEAD, cells)}"

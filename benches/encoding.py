@@ -285,6 +285,6 @@ def long_section(folder: Path) -> str:
         tables.append(f"### {name}, mixed, {megabytes(text.n_bytes)}\n\n{measured}")
     words = (
         "Measured as in the section Encoding. The text alternates reviews, code, Chinese, many scripts; "
-        "the libraries are those that read these tokenizers and are fast on English."
+        "the libraries shown read these tokenizers and are fast on English."
     )
     return title + "\n\n".join([words, *tables])

@@ -92,7 +92,7 @@ def _stages() -> dict[str, Callable[[], File]]:
         "normalizer, many that replace all": staged("a", normalizers(*to_and_fro)),
         "normalizer, many that replace every other": staged("ab", normalizers(*to_and_fro)),
         "normalizer, many that find nothing": staged("a", normalizers(*pairs)),
-        "normalizer, many letters for others": staged(
+        "normalizer, many swaps of letters": staged(
             "a", normalizers(*[replace("a", "b"), replace("b", "a")] * (N_STEPS // 2))
         ),
         "normalizer, many of two bytes": staged(

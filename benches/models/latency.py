@@ -73,10 +73,10 @@ def page(by_preset: dict[str, list[dict[str, Any]]], rounds: int) -> str:
         f"Written by `{COMMAND}`, not by hand: `senti bench`, {measured}. {date}, commit "
         f"{commit()[:9]}, {platform.machine()}, {cores} cores, one thread, torch {torch.__version__}, load "
         f"{load:.1f}.{busy}",
-        "The texts are 1,000 of 32 words each. Texts/s and tokens/s are those of texts answered together; "
-        "the time of one text is the median of 100 texts that are answered one after the other, reading and "
+        "The texts are 1,000 of 32 words each. Texts/s and tokens/s are speeds in batches. "
+        "The time of one text is the median of 100 texts that are answered one after the other, reading and "
         "tokenizing included. Bags (`tfidf`, `nb`, `bow`) have no sizes and are fitted at once. "
-        "`senti bench FILE` measures your own texts on your machine, `senti bench --device cuda` a GPU.",
+        "`senti bench FILE` measures your texts on your machine, `senti bench --device cuda` a GPU.",
     ]
     for preset, rows in by_preset.items():
         parts += [f"## Size {preset}", table(HEAD, list(map(line, rows)))]
