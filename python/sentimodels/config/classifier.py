@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, SerializeAsAny, field_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from .section import (
     Exclude,
@@ -253,6 +253,52 @@ class DataConfig(Section):
 _EXPECTED = "expected none, balanced, or a positive number for each class, as in [1, 2]"
 
 
+def _positive_weights(weights: Any) -> Any:
+    if isinstance(weights, str) and weights not in ("none", "balanced"):
+        try:
+            weights = tuple(float(part) for part in weights.strip().strip("[]()").split(","))
+        except ValueError:
+            raise ValueError(_EXPECTED) from None
+    values = list(weights.values()) if isinstance(weights, Mapping) else weights
+    if isinstance(values, (list, tuple)):
+        good = [isinstance(v, (int, float)) and not isinstance(v, bool) and 0 < v < math.inf for v in values]
+        if not good or not all(good):
+            raise ValueError(f"class_weights {list(values)}: expected one positive number for each class")
+        return weights if isinstance(weights, Mapping) else tuple(weights)
+    if not isinstance(weights, str):
+        raise ValueError(_EXPECTED)
+    return weights
+
+
+# Fields that several tasks have.
+_Weights = Annotated[
+    Literal["none", "balanced"] | tuple[float, ...] | dict[str, float], BeforeValidator(_positive_weights)
+]
+ClassWeights = Annotated[
+    _Weights,
+    Field(
+        description="Class weights in the loss: none, balanced (classes count equally) or numbers, in the "
+        "order of the labels (1,2) or by label; the option also takes a file of them (JSON, TOML, CSV).",
+    ),
+]
+Sampler = Annotated[
+    Literal["shuffle", "balanced"],
+    Field(
+        description="How training rows are drawn: shuffle (each once an epoch) or balanced (every class "
+        "equally often).",
+    ),
+]
+RDrop = Annotated[
+    float,
+    Field(
+        ge=0,
+        description="Weight of the R-Drop loss, the distance between two passes with different dropout; "
+        "0 for none.",
+    ),
+]
+Mixup = Annotated[float, Field(ge=0, description="Alpha of the Beta distribution of mixup; 0 for no mixup.")]
+
+
 class ClassificationConfig(TaskSection):
     """One of several classes for each text."""
 
@@ -286,31 +332,10 @@ class ClassificationConfig(TaskSection):
         description="Alpha of the focal loss, a factor on the loss of every row; for one factor per class "
         "use class_weights.",
     )
-    class_weights: Literal["none", "balanced"] | tuple[float, ...] | dict[str, float] = Field(
-        default="none",
-        description="Class weights in the loss: none, balanced (classes count equally) or numbers, in the "
-        "order of the labels (1,2) or by label; the option also takes a file of them (JSON, TOML, CSV).",
-        json_schema_extra=flag("--class-weights", "KIND"),
-    )
-    sampler: Literal["shuffle", "balanced"] = Field(
-        default="shuffle",
-        description="How training rows are drawn: shuffle (each once an epoch) or balanced (every class "
-        "equally often).",
-    )
-    r_drop: float = Field(
-        default=0.0,
-        ge=0,
-        description="Weight of the R-Drop loss, the distance between two passes with different dropout; "
-        "0 for none.",
-    )
-    mixup: float = Field(
-        default=0.0, ge=0, description="Alpha of the Beta distribution of mixup; 0 for no mixup."
-    )
-
-    @field_validator("class_weights", mode="before")
-    @classmethod
-    def _positive(cls, weights: Any) -> Any:
-        return _positive_weights(weights)
+    class_weights: ClassWeights = Field(default="none", json_schema_extra=flag("--class-weights", "KIND"))
+    sampler: Sampler = "shuffle"
+    r_drop: RDrop = 0.0
+    mixup: Mixup = 0.0
 
 
 class MultilabelConfig(TaskSection):
@@ -338,26 +363,14 @@ class MultilabelConfig(TaskSection):
     focal_alpha: float = Field(
         default=1.0, gt=0, description="Alpha of the focal loss, a factor on the loss of every label."
     )
-    class_weights: Literal["none", "balanced"] | tuple[float, ...] | dict[str, float] = Field(
+    class_weights: _Weights = Field(
         default="none",
         description="Weights of the rows that have a label, in its loss: none, balanced (rows with and "
         "without it count equally) or numbers, in the order of the labels (1,2) or by label; the option also "
         "takes a file of them (JSON, TOML, CSV).",
     )
-    r_drop: float = Field(
-        default=0.0,
-        ge=0,
-        description="Weight of the R-Drop loss, the distance between two passes with different dropout; "
-        "0 for none.",
-    )
-    mixup: float = Field(
-        default=0.0, ge=0, description="Alpha of the Beta distribution of mixup; 0 for no mixup."
-    )
-
-    @field_validator("class_weights", mode="before")
-    @classmethod
-    def _positive(cls, weights: Any) -> Any:
-        return _positive_weights(weights)
+    r_drop: RDrop = 0.0
+    mixup: Mixup = 0.0
 
 
 class OrdinalConfig(TaskSection):
@@ -369,30 +382,10 @@ class OrdinalConfig(TaskSection):
         description="Loss of a row: likelihood (minus the log-probability of its label) or coral (binary "
         "cross entropy of each cut, whether the label is above it).",
     )
-    class_weights: Literal["none", "balanced"] | tuple[float, ...] | dict[str, float] = Field(
-        default="none",
-        description="Class weights in the loss: none, balanced (classes count equally) or numbers, in the "
-        "order of the labels (1,2) or by label; the option also takes a file of them (JSON, TOML, CSV).",
-    )
-    sampler: Literal["shuffle", "balanced"] = Field(
-        default="shuffle",
-        description="How training rows are drawn: shuffle (each once an epoch) or balanced (every class "
-        "equally often).",
-    )
-    r_drop: float = Field(
-        default=0.0,
-        ge=0,
-        description="Weight of the R-Drop loss, the distance between two passes with different dropout; "
-        "0 for none.",
-    )
-    mixup: float = Field(
-        default=0.0, ge=0, description="Alpha of the Beta distribution of mixup; 0 for no mixup."
-    )
-
-    @field_validator("class_weights", mode="before")
-    @classmethod
-    def _positive(cls, weights: Any) -> Any:
-        return _positive_weights(weights)
+    class_weights: ClassWeights = "none"
+    sampler: Sampler = "shuffle"
+    r_drop: RDrop = 0.0
+    mixup: Mixup = 0.0
 
 
 class DistillationConfig(TaskSection):
@@ -425,23 +418,6 @@ class DistillationConfig(TaskSection):
         "gets the rest.",
         json_schema_extra=flag("--label-weight", "SHARE"),
     )
-
-
-def _positive_weights(weights: Any) -> Any:
-    if isinstance(weights, str) and weights not in ("none", "balanced"):
-        try:
-            weights = tuple(float(part) for part in weights.strip().strip("[]()").split(","))
-        except ValueError:
-            raise ValueError(_EXPECTED) from None
-    values = list(weights.values()) if isinstance(weights, Mapping) else weights
-    if isinstance(values, (list, tuple)):
-        good = [isinstance(v, (int, float)) and not isinstance(v, bool) and 0 < v < math.inf for v in values]
-        if not good or not all(good):
-            raise ValueError(f"class_weights {list(values)}: expected one positive number for each class")
-        return weights if isinstance(weights, Mapping) else tuple(weights)
-    if not isinstance(weights, str):
-        raise ValueError(_EXPECTED)
-    return weights
 
 
 TaskConfig = Annotated[TaskSection, ByKind("classifier")]
