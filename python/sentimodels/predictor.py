@@ -9,9 +9,15 @@ from .evaluation.predictions import Predictor
 from .evaluation.thresholds import load_thresholds
 from .runs.directory import manifest_hash
 from .runs.ensemble import Ensemble, members_of, read_ensemble
-from .runs.families import check_there
+from .runs.families import CLASSIFIER, check_there
+from .text.encoder import HasFeatures
 
-__all__ = ["load_predictor"]
+__all__ = ["load_predictor", "reads_whole"]
+
+
+def reads_whole(path: Path) -> bool:
+    """Whether a run, or each run of an ensemble, reads texts of any length at once, as bags do."""
+    return all(isinstance(CLASSIFIER.load(one).model, HasFeatures) for one in members_of(path) or [path])
 
 
 def load_predictor(path: Path, device: str | None = None, *, windows: bool = False) -> Predictor:

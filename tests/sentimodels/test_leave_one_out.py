@@ -1,5 +1,7 @@
 """What each token adds to an answer, against the model asked by hand; where tokens are in a text."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,11 +9,14 @@ import pytest
 
 from labelled_reviews import tree, write
 from sentimodels import Classifier
+from sentimodels.data.encoded import Encoded
 from sentimodels.errors import DataError
+from sentimodels.explain import attribute
 from sentimodels.explain.leave_one_out import leave_one_out, leave_words_out
+from sentimodels.runs.directory import load_run
 from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
-from sentimodels.text.reading import plain_words, read_tokens
+from sentimodels.text.reading import places_read, plain_words, read_tokens
 from sentitok import Tokenizer
 
 # Name: architecture and sections of the run.
@@ -133,3 +138,51 @@ def test_whatever_answers_texts_is_explained_by_words(classifiers: dict[str, Cla
     assert plain_words(text)[0] == found.tokens
     [probs] = classifiers["bpe"].predict_proba(["A  , dull film"])
     np.testing.assert_allclose(found.effects[1], found.probs - probs, atol=1e-5)
+
+
+@pytest.mark.parametrize("stride", [0, 3])
+@pytest.mark.parametrize("name", ["bpe", "wordpiece", "unigram", "words"])
+def test_a_text_in_windows_is_explained_as_a_whole(
+    classifiers: dict[str, Classifier], name: str, stride: int
+) -> None:
+    """Each token is left out of all windows that hold it, and parts of scores sum up to the whole."""
+    run = load_run(Path(str(classifiers[name].config.data.train)).with_name(name))
+    settings = {"max_tokens": 8, "long": "windows", "stride": stride}
+    encoder = replace(run.encoder, data=run.encoder.data.model_copy(update=settings))
+    classifier = Classifier(replace(run, encoder=encoder))
+    text = "the film is great , and the plot is dull but fun and great again , naïve and 日本"
+    encoded = encoder.encode([text])
+    assert len(encoded) > 2
+    tokens, _ = read_tokens(encoder, text)
+    places = places_read(encoder, text, tokens)
+    for number, row in enumerate(places):
+        ids = [None if place < 0 else tokens[place].id for place in row.tolist()]
+        for id, read in zip(ids, encoded.row(number).tolist(), strict=True):
+            assert id in (None, read)
+    assert {place for row in places for place in row.tolist() if place >= 0} == {
+        place for place, token in enumerate(tokens) if not token.special
+    }
+    [probs] = classifier.predict_proba([text])
+    left_out, parts = leave_one_out(classifier, text), attribute(classifier, text)
+    for found in (left_out, parts):
+        assert [token.text for token in found.tokens] == [token.text for token in tokens]
+        np.testing.assert_allclose(found.probs, probs, atol=1e-6)
+    assert parts.gap < 2e-3
+    np.testing.assert_allclose(
+        parts.scores, np.log(probs.astype(np.float64)) - np.log(probs.astype(np.float64)).mean(), atol=1e-4
+    )
+    if name == "words":
+        return
+    asked = len(tokens) - 3
+    rows = [np.delete(encoded.row(number), np.flatnonzero(row == asked)) for number, row in enumerate(places)]
+    logits = np.mean([_logits_of_ids(classifier, encoded, row) for row in rows], 0) / classifier.temperature
+    without = np.exp(logits) / np.exp(logits).sum()
+    np.testing.assert_allclose(left_out.effects[asked], probs - without, atol=1e-5)
+
+
+def _logits_of_ids(classifier: Classifier, like: Encoded, ids: Any) -> Any:
+    """Returns the logits of one row."""
+    ids = ids if len(ids) else np.array([like.pad_id], like.ids.dtype)
+    one = replace(like, ids=ids, row_offsets=np.array([0, len(ids)]), text_of_row=np.array([0]), n_texts=1,
+                  text_lengths=np.array([len(ids)]))  # fmt: skip
+    return classifier.logits_of(one)[0].astype(np.float64)

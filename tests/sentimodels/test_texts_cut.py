@@ -6,20 +6,24 @@ import json
 import logging
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import typer
 
 from senti_in_process import senti
 from sentimodels import Classifier
-from sentimodels.data import Table
+from sentimodels.cli.app import build
+from sentimodels.data import Table, read_table
 from sentimodels.data.encoded import Cut, encode_texts
-from sentimodels.evaluation.predictions import Predictions, answer
+from sentimodels.evaluation.predictions import Predictions, answer, predict
+from sentimodels.explain import EXPLAINERS
 from sentimodels.predictor import load_predictor
 from sentimodels.runs.execute import Callbacks, train
 from sentimodels.runs.families import resolve
 from sentimodels.runs.tables import Tables
-from sentimodels.web.models import Answering
+from sentimodels.web.models import Answering, load_models
 from sentitok import train_bpe
 
 LONG = "the plot goes on " * 20
@@ -40,14 +44,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "gru": ["--arch", "gru", *small],
         "windows": ["--arch", "gru", *small, "--windows"],
         "bow": ["--arch", "bow"],
+        "tfidf": ["--arch", "tfidf"],
     }.items():
         done = senti(*base, *words, "-o", name, cwd=made)
         assert done.code == 0, done.err
         assert "longer than" not in done.err
+    (made / "ids.csv").write_text(f"id,text\n1,good\n2,{LONG} bad\n", "utf-8")
     done = senti("ensemble", "gru", "bow", "--dev", "rows.csv", "-o", "both", cwd=made)
     assert done.code == 0, done.err
     assert "1 of 3 texts of dev that gru reads is longer than 16 tokens" in done.err
     assert UNREAD in done.err
+    done = senti("ensemble", "bow", "tfidf", "--dev", "rows.csv", "-o", "bags", cwd=made)
+    assert done.code == 0, done.err
+    for name in ("one", "two"):
+        one = Table.of(["good"], ["pos"])
+        predict(load_predictor(made / "bow"), one).save(made / f"{name}.npz")
     return made
 
 
@@ -177,18 +188,101 @@ def test_any_run_reads_in_windows_where_it_is_asked_to(folder: Path) -> None:
     rows = windows.encoder.encode([texts[1]])
     assert len(rows) == -(-int(ids) // 16)
     assert load_predictor(both, windows=True).max_tokens is None  # type: ignore[attr-defined]  # 2026-11-30: an Ensemble
-    for command in (
-        ["predict", "gru", "rows.csv"],
-        ["errors", "gru", "rows.csv"],
-        ["evaluate", "both", "rows.csv"],
-    ):
-        assert "--windows" in senti(*command, cwd=folder).err
-        done = senti(*command, "--windows", "--json", cwd=folder)
-        assert done.code == 0, done.err
-        value = json.loads(done.out.splitlines()[1 if command[0] == "predict" else 0])
-        assert not value.get("n_cut", value.get("cut"))
     named = json.loads(senti("evaluate", "gru", "rows.csv", "--json", cwd=folder).out)
     assert named["unread"] == pytest.approx(0.8, abs=0.15)
+
+
+# Each command that asks runs for answers, by arguments; and what it says of the run in windows.
+ASKS = {
+    "predict": ["gru", "rows.csv", "-o", "out.jsonl"],
+    "evaluate": ["both", "rows.csv", "--bootstrap", "0"],
+    "errors": ["gru", "rows.csv"],
+    "submit": ["gru", "ids.csv", "-o", "out.csv", "--form", "imdb"],
+    "explain": ["both", LONG],
+    "thresholds": ["gru", "rows.csv"],
+    "compare": ["gru", "bow", "--data", "rows.csv", "--bootstrap", "100"],
+    "plot": ["gru", "bow", "--data", "rows.csv", "--kind", "calibration", "-o", "out.png"],
+}
+# As `ASKS`, where no run reads texts in parts, or none is asked.
+IDLE = {
+    "predict": [["bow", "rows.csv"]],
+    "evaluate": [["bow", "rows.csv"]],
+    "errors": [["bow", "rows.csv"]],
+    "submit": [["bow", "ids.csv", "-o", "no.csv"]],
+    "explain": [["bow", "good"]],
+    "thresholds": [["bow", "rows.csv"]],
+    "compare": [["bow", "bags", "--data", "rows.csv"], ["one.npz", "two.npz"]],
+    "plot": [["bow", "--data", "rows.csv", "--kind", "calibration", "-o", "no.png"],
+             ["rows.csv", "--kind", "labels", "-o", "no.png"]],
+    "serve": [["bow", "bags"]],
+    "export": [["bow", "--numpy", "-o", "no"], ["gru", "--hf", "-o", "no"]],
+    "train": [["base.csv", "--arch", "bow", "-o", "no"]],
+    "distill": [["gru", "--arch", "bow", "-o", "no"]],
+}  # fmt: skip
+
+
+def test_every_command_that_has_windows_is_here() -> None:
+    """`sweep` has it too, and may compare architectures that read texts in parts with others."""
+    commands = typer.main.get_command(build()).commands  # type: ignore[attr-defined]  # 2026-11-30: a group
+    having = {
+        name for name, command in commands.items() if any("--windows" in one.opts for one in command.params)
+    }
+    assert having == {*ASKS, *IDLE, "sweep"}
+
+
+@pytest.mark.parametrize("command", ASKS)
+def test_commands_read_in_windows_where_they_are_asked_to(command: str, folder: Path) -> None:
+    args = [*ASKS[command], *(["--force"] if "-o" in ASKS[command] else [])]
+    cut = senti(command, *args, cwd=folder)
+    assert cut.code == 0, cut.err
+    assert "longer than 16 tokens" in cut.err
+    assert "--windows" in cut.err
+    whole = senti(command, *args, "--windows", cwd=folder)
+    assert whole.code == 0, whole.err
+    assert "longer than" not in whole.err
+
+
+@pytest.mark.parametrize("command", IDLE)
+def test_windows_that_change_nothing_are_refused(command: str, folder: Path) -> None:
+    for args in IDLE[command]:
+        done = senti(command, *args, "--windows", cwd=folder)
+        assert done.code == 2, done.out
+        assert done.err.startswith("senti: --windows: "), done.err
+        assert "leave it out" in done.err or "--onnx" in done.err
+        assert not (folder / "no").exists()
+
+
+def test_answers_in_windows_are_the_same_in_every_command(folder: Path) -> None:
+    asked = Classifier.load(folder / "gru", windows=True)
+    texts = read_table(folder / "rows.csv").texts
+    probs = asked.predict_proba(texts)
+    done = senti("predict", "gru", "rows.csv", "--windows", "--json", cwd=folder)
+    found = [json.loads(line)["probs"] for line in done.out.splitlines()]
+    assert [[one[name] for name in asked.labels] for one in found] == pytest.approx(probs, abs=1e-4)
+    page: Any = next(iter(load_models([folder / "gru"], windows=True).values()))
+    assert [one["probs"] for one in page.predict_batch(texts)["answers"]] == pytest.approx(probs, abs=1e-5)
+    assert page.predict(texts[1], 1000)["cut"]["said"].endswith("is read in windows")
+    assert senti("explain", "gru", texts[1], cwd=folder).code == 2
+    for method in EXPLAINERS:
+        done = senti("explain", "gru", texts[1], "--windows", "--json", "--method", method, cwd=folder)
+        assert json.loads(done.out)["probs"] == pytest.approx(probs[1], abs=1e-5)
+    done = senti(
+        "evaluate", "gru", "rows.csv", "--windows", "-o", "w.npz", "--bootstrap", "0", "--force", cwd=folder
+    )
+    assert done.code == 0, done.err
+    assert Predictions.load(folder / "w.npz").probs == pytest.approx(probs, abs=1e-5)
+
+
+def test_an_export_reads_in_windows(folder: Path) -> None:
+    done = senti("train", "base.csv", "--no-baseline", "--epochs", "1", "--arch", "cnn", "--preset", "nano",
+                 "--max-len", "16", "-o", "cnn", cwd=folder)  # fmt: skip
+    assert done.code == 0, done.err
+    done = senti(
+        "export", "cnn", "--numpy", "--windows", "-o", "cnn-numpy", "--texts", "rows.csv", cwd=folder
+    )
+    assert done.code == 0, done.err
+    about = json.loads((folder / "cnn-numpy" / "classifier.json").read_text("utf-8"))
+    assert about["long"] == "windows"
 
 
 def test_files_of_earlier_versions_say_which_texts_were_cut(folder: Path) -> None:

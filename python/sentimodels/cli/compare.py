@@ -16,11 +16,14 @@ from .command import AsJson, Output, Quiet, Traceback, UsageError, add
 from .evaluate import THRESHOLD_SCORES, EvenIfTrained, Seed, answers, note_chosen_here
 from .tables import (
     NO_READING,
+    READ_WHOLE,
     Reading,
+    Windows,
     grid,
     page,
     read,
     reads,
+    refuse_idle_windows,
     shown,
 )
 
@@ -47,22 +50,44 @@ _DIFFERENCES = ("accuracy", "macro_f1", "micro_f1", "mae", "quadratic_kappa", "l
 
 
 def predictions_of(
-    output: Output, runs: list[Path], data: Path | None, *, even_if_trained: bool = False, **flags: Any
+    output: Output,
+    runs: list[Path],
+    data: Path | None,
+    *,
+    even_if_trained: bool = False,
+    windows: bool = False,
+    **flags: Any,
 ) -> "dict[str, Predictions]":
-    """Returns the predictions of each run under a unique name."""
+    """Returns the predictions of each run under a unique name.
+
+    With `windows`, runs that read texts in parts read them in windows.
+    """
     from ..evaluation.predictions import Predictions
 
     by_run: dict[str, Predictions] = {}
+    if windows:
+        asked = [run for run in runs if not _is_file(run)]
+        if not asked:
+            raise UsageError("--windows: files of predictions are read as they are; leave it out")
+        refuse_idle_windows(asked)
     table = None if data is None else read(output, data, run=runs[0], **flags)
     for run in runs:
-        if run.is_file() or run.suffix == ".npz":
+        if _is_file(run):
             by_run[_name(run, runs)] = Predictions.load(run).labelled()
             continue
         if table is None:
             raise UsageError(f"{run}: give the labelled file by --data FILE")
         table.labelled()
-        by_run[_name(run, runs)] = answers(output, run, table, even_if_trained=even_if_trained)[0].labelled()
+        found, _ = answers(
+            output, run, table, even_if_trained=even_if_trained, windows=windows, more=READ_WHOLE
+        )
+        by_run[_name(run, runs)] = found.labelled()
     return by_run
+
+
+def _is_file(run: Path) -> bool:
+    """Whether this is a file of predictions, and not a run."""
+    return run.is_file() or run.suffix == ".npz"
 
 
 def _name(run: Path, runs: list[Path]) -> str:
@@ -84,6 +109,7 @@ def compare(
     ] = 1000,
     seed: Seed = 0,
     even_if_trained: EvenIfTrained = False,
+    windows: Windows = False,
     reading: Reading = NO_READING,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -109,9 +135,11 @@ def compare(
         raise UsageError(f"--bootstrap {bootstrap}: at least 100 for intervals of differences")
     output = Output("senti.compare/1", as_json=as_json, quiet=quiet)
     if _in_folds(runs, data):
+        if windows:
+            raise UsageError("--windows: the answers of folds were written in training; leave it out")
         _compare_folds(output, runs)
         return
-    by_run = predictions_of(output, runs, data, even_if_trained=even_if_trained, **reading)
+    by_run = predictions_of(output, runs, data, even_if_trained=even_if_trained, windows=windows, **reading)
     value = compared(by_run, n_replicates=bootstrap, seed=seed)
     names = next(iter(by_run.values())).answers.score_names
     for about, one in zip(value["runs"], by_run.values(), strict=True):

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from .command import AsJson, Quiet, Traceback, add
-from .launch import output_of_first, run, trees, varying_defaults
+from .launch import output_of_first, refuse_windows_of_bags, run, trees, varying_defaults
 from .options import (
     MODEL,
     Assignments,
@@ -87,6 +87,7 @@ def distill(
         return
     flags = tree_of({**given, "arch": arch, "task__teacher": teacher, "data__train": data})
     resolved = resolve_distillation(*trees(config, set_ or [], flags))
+    refuse_windows_of_bags(resolved)
     name = resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
     run(
         output,

@@ -33,6 +33,7 @@ from .tables import (
     page,
     read,
     reads,
+    refuse_idle_windows,
     shortened,
     shown,
 )
@@ -144,6 +145,8 @@ def errors(
         raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
     refuse_input(out, [file])
     announce(out, output, force=force)
+    if windows:
+        refuse_idle_windows([run])
     table = read(output, file, run=run, with_lines=True, **reading)
     table.labelled()
     predictor = load_predictor(run, windows=windows)

@@ -36,6 +36,7 @@ from .tables import (
     page,
     read,
     reads,
+    refuse_idle_windows,
     shown,
 )
 
@@ -168,6 +169,8 @@ def evaluate(
     output = Output("senti.evaluate/1", as_json=as_json, quiet=quiet)
     if plots is None or out is not None:
         announce(out, output, force=force, option="--out or --plots")
+    if windows:
+        refuse_idle_windows([run])
     table = read(output, file, run=run, **reading)
     table.labelled()
     predictions, with_memory = answers(
@@ -390,6 +393,7 @@ def submit(
             help="Give phrases that occur in this training file the labels they have there.",
         ),
     ] = None,
+    windows: Windows = False,
     reading: Reading = NO_READING,
     force: Force = False,
     as_json: AsJson = False,
@@ -408,8 +412,12 @@ def submit(
     refuse_input(out, [file, *([memory] if memory is not None else [])])
     output = Output("senti.submit/1", as_json=as_json, quiet=quiet)
     announce(out, output, force=force)
+    if windows:
+        refuse_idle_windows([run])
     table = read(output, file, run=run, unlabelled="keep", **reading)
-    predictions, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)
+    predictions, with_memory = answers(
+        output, run, table, memory=memory, even_if_trained=True, windows=windows, more=READ_WHOLE
+    )
     chosen = (with_memory or predictions).by_thresholds()
     if (thresholds := chosen.thresholds) is not None:
         n_unsure = int((~chosen.answered).sum())

@@ -14,7 +14,7 @@ import typer
 from sentitok.cli.process import stdin
 
 from .command import AsJson, Output, Quiet, Traceback, UsageError, add
-from .tables import Device, grid, on_screen, page, shortened
+from .tables import READ_WHOLE, Device, Windows, grid, on_screen, page, refuse_idle_windows, shortened
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -65,6 +65,7 @@ def explain(
             help="Maximum difference between the score and the sum of the parts, with integrated gradients.",
         ),
     ] = 0.001,
+    windows: Windows = False,
     device: Device = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -92,13 +93,15 @@ def explain(
         raise UsageError(f"--method {method}: expected {' or '.join(EXPLAINERS)}")
     if members_of(run) is None:
         CLASSIFIER.load(run)  # which names another kind of model before its files are looked at
-    predictor = load_predictor(run, device)
+    if windows:
+        refuse_idle_windows([run])
+    predictor = load_predictor(run, device, windows=windows)
     given = _of_stdin() if text is None else text
     place = None if label is None else predictor.labels.index(label)
     name, explained = explained_by(predictor, given, method, tolerance=tolerance)
     unread = answer(predictor, [given])[1]
     if said := Cut.of(unread).said(getattr(predictor, "max_tokens", None)):
-        output.note(f"{said}: words that are not read have no effect")
+        output.note(f"{said}: words that are not read have no effect{READ_WHOLE}")
     chosen = int(explained.probs.argmax()) if place is None else place
     [decided] = answers_of(predictor.labels).decide(explained.probs[None])
     answered = predictor.labels.value(decided)

@@ -5,6 +5,7 @@ table `export.EXPORTERS`.
 """
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from sentitok.cli.output import bytes_text, counted, lines, number
 
 from ..export import EXPORTERS
 from .command import AsJson, Force, Output, Quiet, Traceback, UsageError, add, put
-from .tables import TextColumn, read
+from .tables import TextColumn, Windows, read, refuse_idle_windows
 
 _FORMATS = tuple(EXPORTERS)
 
@@ -45,6 +46,7 @@ def export(
             "speed.",
         ),
     ] = False,
+    windows: Windows = False,
     texts: Annotated[
         Path | None,
         typer.Option(
@@ -92,9 +94,16 @@ def export(
         raise UsageError(f"--to {wanted}: expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}")
     if int8 and wanted != "onnx":
         raise UsageError("--int8: weights of 8 bits are ONNX's; add --onnx")
+    if windows and wanted == "transformers":
+        raise UsageError(
+            "--windows: a folder of transformers does not say how texts are cut; --onnx and --numpy do"
+        )
     if _is_classifier(run, wanted):
+        if windows:
+            refuse_idle_windows([run])
         compared_on = (texts, text_column, limit)
-        _classifier(output, run, out, wanted, compared_on, tolerance, int8=int8, force=force)
+        options = {"int8": int8, "windows": windows}
+        _classifier(output, run, out, wanted, compared_on, tolerance, options, force=force)
         return
     from ..export.transformers.folder import export_model
     from ..runs.directory import read_json
@@ -137,11 +146,11 @@ def _classifier(
     wanted: str,
     compared_on: tuple[Path | None, str | None, int],
     tolerance: float | None,
+    asked: Mapping[str, bool],
     *,
-    int8: bool,
     force: bool,
 ) -> None:
-    """Writes a classifier in a format of the table."""
+    """Writes a classifier in a format of the table, with what was `asked` of it."""
     from ..evaluation.thresholds import FILE as THRESHOLDS
     from ..runs.families import CLASSIFIER
 
@@ -175,7 +184,9 @@ def _classifier(
 
     def write(path: Path) -> list[Path]:
         nonlocal about
-        options: dict[str, Any] = {"int8": True, "labels": table.labels} if int8 else {}
+        options: dict[str, Any] = {name: True for name, wished in asked.items() if wished}
+        if "int8" in options:
+            options["labels"] = table.labels
         about = exporter.export(run, path, table.texts, tolerance, replace=force, **options)
         return sorted(path.iterdir())
 
@@ -187,7 +198,7 @@ def _classifier(
     )
     value = {"out": str(out), "files": files, "compared": compared}
     shown = [*_written(files), ("compared", said)]
-    if int8:
+    if asked["int8"]:
         value["int8"] = about["int8"]
         shown.append(("int8", _said_of_int8(about["int8"])))
     shown.append(("next", exporter.reads.format(folder=str(out))))

@@ -32,6 +32,7 @@ __all__ = [
     "dry_run_of",
     "dry_run_of_sweep",
     "output_of_first",
+    "refuse_windows_of_bags",
     "run",
     "say_stopped",
     "trees",
@@ -113,6 +114,18 @@ def output_of_first(schema: str, *, as_json: bool, quiet: bool) -> Output:
     if is_first():
         return Output(schema, as_json=as_json, quiet=quiet)
     return _Unheard(schema, as_json=False, quiet=True)
+
+
+def refuse_windows_of_bags(config: "RunConfig") -> None:
+    """Refuses `--windows` for an architecture that was named and reads texts whole.
+
+    Raises:
+        UsageError: naming it.
+    """
+    from ..text.encoder import HasFeatures
+
+    if config.data.long == "windows" and not config.estimates and isinstance(config.model, HasFeatures):
+        raise UsageError(f"--windows: {config.arch} reads texts whole, however long; leave it out")
 
 
 def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ from .evaluate import EvenIfTrained
 from .tables import (
     NO_READING,
     Reading,
+    Windows,
     read,
     reads,
 )
@@ -80,6 +81,7 @@ def plot(
         ),
     ] = None,
     even_if_trained: EvenIfTrained = False,
+    windows: Windows = False,
     reading: Reading = NO_READING,
     force: Force = False,
     as_json: AsJson = False,
@@ -103,6 +105,8 @@ def plot(
         raise UsageError(f"--axis {axis}: {there}")
     if score is not None and kind != "curves":
         raise UsageError(f"--score {score}: only curves show a score; leave it out, or take --kind curves")
+    if windows and KINDS[kind].reads != "predictions":
+        raise UsageError(f"--windows: the kind {kind} asks no run for answers; leave it out")
     output = Output("senti.plot/1", as_json=as_json, quiet=quiet)
     announce(out, output, force=force)
     drawn: Mapping[str, Any]
@@ -116,7 +120,9 @@ def plot(
         case "predictions":
             from ..plots.answers import rows_of
 
-            drawn = predictions_of(output, sources, data, even_if_trained=even_if_trained, **reading)
+            drawn = predictions_of(
+                output, sources, data, even_if_trained=even_if_trained, windows=windows, **reading
+            )
             on = rows_of(drawn)
         case reads:
             tables = {name: read(output, source, **reading) for name, source in names.items()}

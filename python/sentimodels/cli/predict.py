@@ -45,6 +45,7 @@ from .tables import (
     TextColumn,
     Windows,
     read,
+    refuse_idle_windows,
 )
 
 if TYPE_CHECKING:
@@ -159,6 +160,8 @@ def predict(
                 "--skip": skip, "--clean": clean,
             }
         )  # fmt: skip
+    if windows:
+        refuse_idle_windows([run])
     predictor = load_predictor(run, device, windows=windows)
     decide = _decision(output, predictor, threshold or [], unsure, run)
     n_texts, cut, has_labels = 0, Cut(), False

@@ -9,7 +9,7 @@ import typer
 from sentitok.cli.serve import Host, MaxBytes, Port, ServerThreads, Timeout, limits_of, run_server
 
 from .command import AsJson, Output, Quiet, Traceback, add
-from .tables import Device
+from .tables import Device, Windows, refuse_idle_windows
 
 if TYPE_CHECKING:
     from sentitok.web import Application
@@ -27,6 +27,7 @@ def serve(
     max_bytes: MaxBytes = "1M",
     timeout: Timeout = 30,
     threads: ServerThreads = None,
+    windows: Windows = False,
     device: Device = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -42,14 +43,16 @@ def serve(
 
     from sentitok.web import create_app
 
-    from ..web import load_models, routes
+    from ..web import is_classifier, load_models, routes
 
+    if windows:
+        refuse_idle_windows([run for run in runs if is_classifier(run)])
     output = Output("senti.serve/1", as_json=as_json, quiet=quiet)
 
     def make(hosts: list[str] | None) -> "tuple[Application, list[str]]":
         # Requests share the processors: threads that wait for each other would cost more than they gain.
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // limits.threads))
-        models = load_models(runs, device)
+        models = load_models(runs, device, windows=windows)
         return create_app(models, limits, more=routes, hosts=hosts), list(models)
 
     run_server(make, host, port, output)

@@ -12,7 +12,7 @@ import typer
 from sentitok.cli.command import with_groups
 from sentitok.cli.output import colour
 
-from .command import Output, size
+from .command import Output, UsageError, size
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -309,6 +309,24 @@ def read(
     )
     say_notes(output, table)
     return table
+
+
+def refuse_idle_windows(runs: Sequence[Path]) -> None:
+    """Refuses `--windows` where it changes nothing.
+
+    Raises:
+        UsageError: if all runs read whole texts, or none is a classifier.
+    """
+    from ..predictor import reads_whole
+
+    if not runs:
+        raise UsageError("--windows: only classifiers read texts in windows; leave it out")
+    if all(map(reads_whole, runs)):
+        those = str(runs[0]) if len(runs) == 1 else "all of the runs"
+        raise UsageError(
+            f"--windows: {those} {'reads' if len(runs) == 1 else 'read'} texts whole, however long; leave it "
+            "out"
+        )
 
 
 def names(given: Sequence[str]) -> list[str]:

@@ -21,7 +21,19 @@ from .command import (
     refuse_input,
 )
 from .evaluate import THRESHOLD_SCORES, EvenIfTrained, answers, coverage_grid
-from .tables import NO_READING, Device, Reading, grid, page, read, reads, shown
+from .tables import (
+    NO_READING,
+    READ_WHOLE,
+    Device,
+    Reading,
+    Windows,
+    grid,
+    page,
+    read,
+    reads,
+    refuse_idle_windows,
+    shown,
+)
 
 if TYPE_CHECKING:
     from ..evaluation.predictions import Predictions
@@ -57,6 +69,7 @@ def thresholds(
         ),
     ] = None,
     even_if_trained: EvenIfTrained = False,
+    windows: Windows = False,
     reading: Reading = NO_READING,
     device: Device = None,
     force: Force = False,
@@ -88,9 +101,13 @@ def thresholds(
         rule = None if threshold in (None, "none") else ThresholdRule.of(str(threshold))
     except ValueError as error:
         raise UsageError(f"--{error}") from error
+    if windows:
+        refuse_idle_windows([run])
     table = read(output, file, run=run, **reading)
     table.labelled()
-    predictions, _ = answers(output, run, table, even_if_trained=even_if_trained, device=device)
+    predictions, _ = answers(
+        output, run, table, even_if_trained=even_if_trained, device=device, windows=windows, more=READ_WHOLE
+    )
     known = predictions.labelled()
     drawn = known  # with the thresholds of the run, until others are chosen
     labels, truth = known.labels, known.truth
@@ -132,8 +149,9 @@ def thresholds(
     if crossed is None:
         parts.append("not cross-fitted: one half of the rows does not reach the target")
     parts += _draw(value, plot, run, drawn, force=force)
-    unsure = " --unsure review" if chosen.may_be_unsure else ""
-    parts.append(lines([("written", str(run / FILE)), ("next", f"senti predict {run} {file}{unsure}")]))
+    # Probabilities of whole texts differ from those of their beginnings.
+    more = (" --windows" if windows else "") + (" --unsure review" if chosen.may_be_unsure else "")
+    parts.append(lines([("written", str(run / FILE)), ("next", f"senti predict {run} {file}{more}")]))
     output.result(value, page(*parts), str(run / FILE))
 
 

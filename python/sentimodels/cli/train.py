@@ -14,7 +14,16 @@ import typer
 from sentitok.cli.engine import Address, EngineName, OnError, Workers
 
 from .command import AsJson, Output, Quiet, Traceback, UsageError, add
-from .launch import Stopper, output_of_first, run, say_stopped, trees, varying_defaults, watched
+from .launch import (
+    Stopper,
+    output_of_first,
+    refuse_windows_of_bags,
+    run,
+    say_stopped,
+    trees,
+    varying_defaults,
+    watched,
+)
 from .options import (
     MODEL,
     Assignments,
@@ -95,6 +104,7 @@ def train(
         return
     flags = tree_of({**given, "data__train": data})
     resolved, tables = settled(output, trees(config, set_ or [], flags), None if force else out)
+    refuse_windows_of_bags(resolved)
     folder = out or Path("runs") / resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
     in_folds = resolved.data.folds is not None and resolved.data.fold is None
     if in_folds and seeds > 1:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.encoded import Encoded
+from ..errors import DataError
 from ..evaluation.answers import Temperature, cooled
 from ..text.reading import ReadToken
 
-__all__ = ["Attribution", "Feature", "scores_of"]
+__all__ = ["Attribution", "Feature", "check_read", "scores_of"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,19 @@ class Attribution:
         """What the parts miss of the difference to the baseline, of the class where it is most."""
         missed = self.scores - self.baseline - self.effects.sum(0)
         return float(np.abs(missed).max())
+
+
+def check_read(encoded: Encoded) -> None:
+    """Refuses a text that is read in part: its rest would seem to have no effect.
+
+    Raises:
+        DataError: naming both lengths.
+    """
+    if encoded.cut.any():
+        raise DataError(
+            f"the text has {encoded.text_lengths[0]} tokens, but the run reads {encoded.max_tokens} at once; "
+            "shorten it, or read it in windows (--windows)"
+        )
 
 
 def scores_of(

@@ -22,13 +22,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..classifier import Classifier
-from ..data.encoded import batches
-from ..errors import DataError
+from ..data.encoded import batch_of
 from ..evaluation.answers import cooled
 from ..models.hf import Hf, HfClassifier
 from ..nn.embedding import Mixing
-from ..text.reading import read_tokens
-from .attribution import Attribution, scores_of
+from ..text.reading import places_read, read_tokens
+from .attribution import Attribution, check_read, scores_of
 
 __all__ = ["MOST_GRADIENTS", "TOLERANCE", "Integral", "attribute_network", "integrate"]
 
@@ -43,27 +42,31 @@ def attribute_network(
     classifier: Classifier, text: str, *, tolerance: float = TOLERANCE, most: int = MOST_GRADIENTS
 ) -> Attribution:
     """Returns what each token adds to the score of each class; see `attribute`."""
-    tokens, n_tokens = read_tokens(classifier.encoder, text)
+    tokens, _ = read_tokens(classifier.encoder, text)
     encoded = classifier.encoder.encode([text])
-    if len(encoded) != 1 or encoded.n_cut:
-        raise DataError(
-            f"the text has {n_tokens} tokens, but the run reads {encoded.max_tokens} at once; shorten it"
-        )
-    [batch] = batches(encoded, max_tokens=encoded.max_tokens)
-    # A text without tokens is read as one place of padding, which stays.
-    stays = [token.special for token in tokens] or [True]
-    path = _Path(classifier, batch.inputs(), stays)
-    # Torch's recurrent kernels for CUDA have no backward pass outside of training.
-    with torch.backends.cudnn.flags(enabled=False):
-        integral = integrate(path.scores, path.parts, tolerance=tolerance, most=most)
+    check_read(encoded)
+    places = places_read(classifier.encoder, text, tokens)
+    effects = np.zeros((len(tokens), len(classifier.labels)))
+    integrals = []
+    for number, row in enumerate(places):
+        batch = batch_of(encoded, np.full(len(encoded), -1), np.array([number]))
+        # A text without tokens is read as one place of padding, which stays.
+        stays = [place < 0 or tokens[place].special for place in row.tolist()] or [True]
+        path = _Path(classifier, batch.inputs(), stays)
+        # Torch's recurrent kernels for CUDA have no backward pass outside of training.
+        with torch.backends.cudnn.flags(enabled=False):
+            integral = integrate(path.scores, path.parts, tolerance=tolerance, most=most // len(places))
+        # The score of a text is the mean of those of its windows.
+        np.add.at(effects, row[row >= 0], integral.total[: len(row)][row >= 0] / len(places))
+        integrals.append(integral)
     return Attribution(
         tokens=tokens,
         probs=classifier.calibrated(classifier.logits_of(encoded))[0],
-        scores=integral.last,
-        baseline=integral.first,
-        effects=integral.total[: len(tokens)],
+        scores=np.mean([one.last for one in integrals], 0),
+        baseline=np.mean([one.first for one in integrals], 0),
+        effects=effects,
         method="integrated-gradients",
-        n_gradients=integral.n_slopes,
+        n_gradients=sum(one.n_slopes for one in integrals),
     )
 
 

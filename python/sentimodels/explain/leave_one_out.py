@@ -17,7 +17,8 @@ from sentitok import Tokenizer
 from ..classifier import Classifier
 from ..data.encoded import Encoded
 from ..errors import DataError
-from ..text.reading import ReadToken, plain_words, read_tokens
+from ..text.reading import ReadToken, places_read, plain_words, read_tokens
+from .attribution import check_read
 
 __all__ = ["MOST", "Effects", "leave_one_out", "leave_words_out"]
 
@@ -52,13 +53,25 @@ def leave_one_out(classifier: Classifier, text: str, most: int = MOST) -> Effect
     if not isinstance(classifier.tokenizer, Tokenizer):
         return _of_words(lambda texts: classifier.answer(texts)[0], text, tokens)
     encoded = classifier.encoder.encode([text])
-    if len(encoded) != 1 or encoded.n_cut:
-        raise DataError(
-            f"the text has {n_tokens} tokens, but the run reads {encoded.max_tokens} at once; shorten it"
-        )
-    places = [place for place, token in enumerate(tokens) if not token.special]
-    probs = classifier.calibrated(classifier.logits_of(_without_each(encoded, places)))
-    return _effects(tokens, places, probs)
+    check_read(encoded)
+    rows = places_read(classifier.encoder, text, tokens)
+    # Of each token, where it is: one place, or several where windows overlap.
+    where: dict[int, list[tuple[int, int]]] = {
+        place: [] for place, token in enumerate(tokens) if not token.special
+    }
+    for number, row in enumerate(rows):
+        for at, place in enumerate(row.tolist()):
+            if place in where:
+                where[place].append((number, at))
+    logits = classifier.logits_of(_without_each(encoded, [one for some in where.values() for one in some]))
+    whole, without, start = logits[: len(rows)], [], len(rows)
+    for some in where.values():
+        changed = whole.copy()
+        changed[[number for number, _ in some]] = logits[start : start + len(some)]
+        without.append(changed.mean(0))
+        start += len(some)
+    probs = classifier.calibrated(np.stack([whole.mean(0), *without]))
+    return _effects(tokens, list(where), probs)
 
 
 def leave_words_out(
@@ -95,13 +108,17 @@ def _effects(tokens: list[ReadToken], places: Sequence[int], probs: NDArray[np.f
     return Effects(tokens, probs[0], effects)
 
 
-def _without_each(encoded: Encoded, places: Sequence[int]) -> Encoded:
-    """Returns the one text of `encoded`, then the text without the token of each place."""
-    whole = encoded.row(0)
-    nothing = np.array([encoded.pad_id], whole.dtype)
-    rows = [whole]
-    for place in places:
-        row = np.delete(whole, place)
+def _without_each(encoded: Encoded, places: Sequence[tuple[int, int]]) -> Encoded:
+    """Returns the rows of a text as a text each, then those of `places` without the token that is there.
+
+    Args:
+        encoded: of one text.
+        places: a row, and a place in it.
+    """
+    rows = [encoded.row(number) for number in range(len(encoded))]
+    nothing = np.array([encoded.pad_id], rows[0].dtype)
+    for number, place in places:
+        row = np.delete(rows[number], place)
         rows.append(row if len(row) else nothing)
     lengths = np.array([len(row) for row in rows], np.int64)
     return replace(

@@ -8,6 +8,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sentitok import Tokenizer
 from sentitok.spelling import readable, spelled_tokens
 
@@ -17,7 +20,7 @@ from .hashed_ngrams import HashedNgrams
 from .vocabulary import OpenVocabulary
 from .words import WordCutter, WordNgrams
 
-__all__ = ["ReadToken", "plain_words", "read_tokens", "unknown_parts"]
+__all__ = ["ReadToken", "places_read", "plain_words", "read_tokens", "unknown_parts"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,36 @@ def read_tokens(encoder: TextEncoder, text: str, most: int | None = None) -> tup
     if isinstance(own, OpenVocabulary):
         return _words(aligned, own.places(aligned.text), own.ids, most)
     return _words(aligned, own.cutter.spans(aligned.text), {}, most)
+
+
+def places_read(encoder: TextEncoder, text: str, tokens: Sequence[ReadToken]) -> list[NDArray[np.int64]]:
+    """Returns, of each row that a text is read in, which of its tokens each place holds.
+
+    A text that is longer than `max_tokens` has several rows if it is read in windows. The special tokens that
+    a window has itself are -1.
+
+    Args:
+        encoder: of the run, whose ids are in the order of the text.
+        text: the text.
+        tokens: all that `read_tokens` finds in it.
+    """
+    data = encoder.data
+    if data.long != "windows" or len(tokens) <= data.max_tokens:
+        return [np.arange(len(tokens))]
+    prepared, own = encoder.prepare(text), encoder.encoder
+    if isinstance(own, Tokenizer):
+        cut = own.windows(prepared, data.max_tokens, data.stride)
+        special = [np.asarray(row.special_tokens_mask, bool) for row in cut]
+    else:
+        rows = encoder.vocabulary.reader().windows(prepared, data.max_tokens, data.stride)
+        special = [np.zeros(len(row), bool) for row in rows]
+    words = np.array([place for place, token in enumerate(tokens) if not token.special])
+    step = int((~special[0]).sum()) - data.stride
+    places = [np.full(len(row), -1) for row in special]
+    for number, (row, template) in enumerate(zip(places, special, strict=True)):
+        start = number * step
+        row[~template] = words[start : start + int((~template).sum())]
+    return places
 
 
 def plain_words(text: str, most: int | None = None) -> tuple[list[ReadToken], int]:

@@ -1,6 +1,6 @@
 """What runs answer on the page: probabilities, effects of tokens, continued texts."""
 
-from .models import load_models
+from .models import is_classifier, load_models
 from .routes import routes
 
-__all__ = ["load_models", "routes"]
+__all__ = ["is_classifier", "load_models", "routes"]

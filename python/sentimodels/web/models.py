@@ -27,10 +27,10 @@ from ..generation.sampling import Sampling
 from ..language_model import LanguageModel
 from ..predictor import load_predictor
 from ..runs.ensemble import Ensemble
-from ..runs.families import ALIGNMENT, CLASSIFIER, LANGUAGE_MODEL, check_there, family_of
+from ..runs.families import ALIGNMENT, LANGUAGE_MODEL, check_there, family_of
 from ..text.reading import ReadToken, plain_words, read_tokens
 
-__all__ = ["Answering", "Writing", "load_models"]
+__all__ = ["Answering", "Writing", "is_classifier", "load_models"]
 
 # Gradients for one request at most; what the parts miss by then is in the answer.
 _MOST_GRADIENTS = 512
@@ -227,26 +227,33 @@ class Writing:
         return {"id": id, "text": readable(data), "p": _rounded(p)}
 
 
-def load_models(paths: Sequence[Path], device: str | None = None) -> dict[str, Model]:
+def load_models(
+    paths: Sequence[Path], device: str | None = None, *, windows: bool = False
+) -> dict[str, Model]:
     """Loads run directories and ensembles.
 
     Args:
         paths: of the runs.
         device: `cpu`, `cuda`, ... or `auto`; `None` is the CPU.
+        windows: whether classifiers read long texts in windows, whatever they were trained with.
 
     Raises:
         CheckpointError: if one is neither, or damaged.
     """
-    return named([(path, _load(path, device)) for path in paths])
+    return named([(path, _load(path, device, windows)) for path in paths])
 
 
-def _load(path: Path, device: str | None) -> Model:
+def is_classifier(path: Path) -> bool:
+    """Whether a folder holds a classifier or an ensemble, and not a language model."""
     check_there(path)
-    family = family_of(path) if (path / "config.toml").is_file() else CLASSIFIER  # or an ensemble
-    if family in (LANGUAGE_MODEL, ALIGNMENT):
+    return not (path / "config.toml").is_file() or family_of(path) not in (LANGUAGE_MODEL, ALIGNMENT)
+
+
+def _load(path: Path, device: str | None, windows: bool) -> Model:
+    if not is_classifier(path):
         return Writing(LanguageModel.load(path, device or "cpu"))
     try:
-        return Answering(load_predictor(path, device))
+        return Answering(load_predictor(path, device, windows=windows))
     except FileNotFoundError as error:
         raise CheckpointError(f"{path}: {error}") from error
 

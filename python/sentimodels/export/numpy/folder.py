@@ -55,7 +55,13 @@ _NEEDS = {"NgramBag": ("Bag",), "HashedBag": ("Bag",), "Convolutions": ()}
 
 
 def export_numpy(
-    run: Path, folder: Path, texts: Sequence[str], tolerance: float = TOLERANCE, *, replace: bool = False
+    run: Path,
+    folder: Path,
+    texts: Sequence[str],
+    tolerance: float = TOLERANCE,
+    *,
+    replace: bool = False,
+    windows: bool = False,
 ) -> dict[str, Any]:
     """Writes a run for numpy, compared with the run on texts.
 
@@ -65,6 +71,7 @@ def export_numpy(
         texts: real texts to compare on.
         tolerance: by how much a probability may differ.
         replace: replace the files of an earlier export.
+        windows: read long texts in windows, whatever the run was trained with.
 
     Returns:
         What `classifier.json` holds.
@@ -75,7 +82,7 @@ def export_numpy(
         ExportError: if the answers of the folder differ from those of the run.
     """
     with checked_folder(folder, texts, replace=replace) as made:
-        classifier = Classifier.load(run)
+        classifier = Classifier.load(run, windows=windows)
         refuse(classifier.config)
         settings, tensors = _scored(classifier)
         about = {**_about(classifier, run), **settings}

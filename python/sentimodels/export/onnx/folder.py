@@ -52,6 +52,7 @@ def export_onnx(
     tolerance: float = TOLERANCE,
     *,
     replace: bool = False,
+    windows: bool = False,
     int8: bool = False,
     labels: Sequence[str] | None = None,
 ) -> dict[str, Any]:
@@ -63,6 +64,7 @@ def export_onnx(
         texts: real texts to compare on.
         tolerance: by how much a probability may differ.
         replace: replace the files of an earlier export.
+        windows: read long texts in windows, whatever the run was trained with.
         int8: hold the weights of matrices, tables and LSTMs in 8 bits, once the graph has been compared. Such
             a graph answers a little differently; `export.json` says how much, and how fast it is.
         labels: of the texts, to say what 8 bits cost in accuracy; those that the run does not know are passed
@@ -81,7 +83,7 @@ def export_onnx(
             f'--onnx: it needs {", ".join(missing)}; install the extra: pip install "sentitok[onnx]"'
         )
     with checked_folder(folder, texts, replace=replace) as made:
-        classifier = Classifier.load(run)
+        classifier = Classifier.load(run, windows=windows)
         refuse(classifier.config)
         about = _about(classifier, run)
         write_atomically(made / ABOUT, to_json(about))
