@@ -563,7 +563,7 @@ class PackedRows(Sequence[PackedBatch]):
         if len({*masked}) > 1:
             raise ValueError(
                 f"{dataset.directories[masked.index(True)]} has a mask and "
-                f"{dataset.directories[masked.index(False)]} has none; encode both with --mask, or neither"
+                f"{dataset.directories[masked.index(False)]} does not; encode both with --mask, or neither"
             )
         # One, as each is the first one and not `None`.
         self.length, self.pad_id = next(packing for packing in packings if packing is not None)

@@ -136,7 +136,7 @@ class RemotePath:
 def _known(file: remote.Input, path: RemotePath) -> int:
     if file.size is None:
         raise FormatError(
-            f"{path}: the server does not tell its size; copy the folder here and name the copy"
+            f"{path}: the server does not send its size; copy the folder here and name the copy"
         )
     return file.size
 

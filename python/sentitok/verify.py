@@ -1,4 +1,4 @@
-"""`verify`: whether the files of a data set, a counts file or a tokenizer are what was written.
+"""`verify`: checks that the files of a data set, a counts file or a tokenizer are undamaged.
 
 A data set is read as a whole: its manifest, the sizes and ends of its shards, and the SHA-256 of every file.
 All that is wrong is found, in the order of the manifest, each with its file and what to do.

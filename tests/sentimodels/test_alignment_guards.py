@@ -70,7 +70,7 @@ def test_what_the_reward_was_trained_on_judges_nothing(made: Path, tmp_path: Pat
     path = write_lines(tmp_path / "copied.txt", [f"  {text}" for text in some])
     _, judged, notes = guarded(made, tmp_path, held_out=str(path))
     assert {text.strip() for text in judged} <= parts["test"]
-    assert any("10 of 20 rows are left out of those that judge" in note for note in notes)
+    assert any("10 of 20 rows are left out of the held-out rows" in note for note in notes)
     path = write_lines(tmp_path / "all.txt", sorted(parts["train"]))
     with pytest.raises(DataError, match="reward was trained on all of it, so none of it can judge"):
         train(config_of(made, data={"train": str(path)}), tmp_path / "none")

@@ -138,7 +138,7 @@ def test_long_prompts_that_judge_keep_their_end_and_their_beginning(made: Path) 
     # The last token is not read, so an answer of 61 leaves 4 of 64, the first of which begins the text.
     config = config_of(made, "dpo", data={"begin": True}, task={"max_new_tokens": 61})
     judged = PreferAnswers(setup_of(config, notes)).judged
-    assert any("prompts that judge are cut to the last 3 tokens: the context has" in note for note in notes)
+    assert any("held-out prompts are cut to the last 3 tokens: the context has" in note for note in notes)
     prompts = {json.loads(line)["prompt"] for line in (made / "pairs.jsonl").read_text().splitlines()}
     ends = {tuple(base.encode(prompt).ids[-3:]) for prompt in prompts}
     assert {ids[0] for ids in judged} == {base.token_to_id("<|endoftext|>")}

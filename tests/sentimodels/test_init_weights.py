@@ -123,7 +123,7 @@ OTHER_SIZE = [
     (
         "a size by name",
         {"preset": "small"},
-        r"has a size of its own, and its weights fit no other; leave out",
+        r"has a custom size, and its weights fit no other; leave out",
     ),
     (
         "another architecture",
@@ -180,7 +180,7 @@ def test_a_place_before_the_text_is_named_where_the_base_has_none(folder: Path, 
     base = tree("bert", folder / "reviews.csv", model=model, train={"epochs": 1, "max_steps": 1})
     train(resolve(base), tmp_path / "base", baseline=False)
     given = small(folder, tmp_path / "base", "reviews.csv", model={"pooling": "cls"})
-    with pytest.raises(ConfigError, match=r'here model\.pooling "cls" only here, a place of its own before'):
+    with pytest.raises(ConfigError, match=r'here model\.pooling "cls" only here, an extra position before'):
         train(resolve(*inherit_config(given)), tmp_path / "run", baseline=False)
 
 

@@ -91,7 +91,7 @@ def test_rates_have_an_axis_of_their_own(folder: Path) -> None:
     (axes,) = rates({"gpt": read_history(folder / "runs" / "gpt")}, Asked("epoch")).axes
     assert np.asarray(axes.lines[0].get_ydata()).max() == 0.01
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("epochs", "learning rate")
-    with pytest.raises(ConfigError, match="without steps has none"):
+    with pytest.raises(ConfigError, match="only runs trained in steps"):
         rates({"bow": [{"step": 0, "val_loss": 1.0}]})
 
 

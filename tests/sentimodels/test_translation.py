@@ -341,7 +341,7 @@ def test_positions_that_are_learned_reach_so_far(folder: Path) -> None:
         ({"task": {"prompt": "no source"}}, r"task.prompt: expected \{source\} once"),
         ({"train": {"batch_size": 8}}, r"train.batch_size: .*set batch_tokens"),
         ({"model": {"n_heads": 3}}, "d_model 256 is not a multiple of n_heads 3"),
-        ({"preset": "tiny"}, "preset 'tiny': seq2seq has none"),
+        ({"preset": "tiny"}, "preset 'tiny': seq2seq has no presets"),
         ({"arch": "bow"}, "a bag of features"),
         ({"arch": "gpt", "model": 3}, r"model: should be a section, as in \[model\], not 3"),
         ({"model": {"d_modle": 3}}, r"model.d_modle: unknown key; did you mean d_model\?"),

@@ -335,7 +335,7 @@ def test_lists_in_lists() -> None:
     deep: Any = "x"
     for _ in range(100_000):
         deep = [deep]
-    with pytest.raises(ValueError, match="in 100 others"):
+    with pytest.raises(ValueError, match="more than 100 deep"):
         ours.apply_chat_template([{"role": "user", "content": deep}])
     while isinstance(deep, list):  # taken apart here: freeing it would go as deep
         deep = deep[0]

@@ -205,7 +205,7 @@ def test_several_directories_are_read_as_one(tokenizer: Tokenizer, tmp_path: Pat
         assert_equal(first, second)
     with pytest.raises(ValueError, match=r"other has .*301.*--pack"):
         TokenDataset(tmp_path / "1", tmp_path / "other").packed()
-    with pytest.raises(ValueError, match=r"1 has a mask and .*plain has none"):
+    with pytest.raises(ValueError, match=r"1 has a mask and .*plain does not"):
         TokenDataset(tmp_path / "1", tmp_path / "plain").packed()
 
 

@@ -110,7 +110,7 @@ def test_ranks_are_known_by_what_they_hold(folder: Path) -> None:
 
 # (a call that takes a text for a tokenizer, or a tokenizer for a text; words of the message)
 MIXED_UP = [
-    ("eval corpus.txt tokenizer.json", "corpus.txt stands where a tokenizer is meant, and is none"),
+    ("eval corpus.txt tokenizer.json", "corpus.txt is not a tokenizer; tokenizers come first"),
     ("eval tokenizer.json", "tokenizer.json: no text is named"),
     ("eval -t corpus.txt corpus.txt", "corpus.txt is not a tokenizer"),
     ("eval -t tokenizer.json tokenizer.json", "where a text is expected"),

@@ -193,9 +193,9 @@ def test_dropout_that_a_format_cannot_say(tmp_path: Path) -> None:
         (["--vocab", "260"], 258,
          "the next most frequent token, abcd, takes 3 with the tokens it is merged from, and 2 would fit"),
         (["--vocab", "261"], 261, None),
-        (["--vocab", "300"], 261, "the texts use 3 tokens; all others that can be are taken out"),
+        (["--vocab", "300"], 261, "the texts use 3 tokens; all other tokens that can be removed are"),
         (["--vocab", "300", "--min-count", "3"], 258,
-         "the texts use 1 token 3 times or more; all others that can be are taken out"),
+         "the texts use 1 token 3 times or more; all other tokens that can be removed are"),
         ([], 261, None),
     ],
 )  # fmt: skip

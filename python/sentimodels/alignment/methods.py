@@ -298,16 +298,16 @@ class PreferAnswers:
 
 
 def _cut(prompts: list[list[int]], setup: Setup) -> list[list[int]]:
-    """Returns prompts that leave room for an answer: of a long one its end, which the answer continues."""
+    """Cuts the start of long prompts, so that an answer fits."""
     room, ahead = setup.room, setup.drawing.ahead
     if room is None:
         return prompts
     n_cut = sum(len(ids) > room for ids in prompts)
     if n_cut:
-        are = "prompt that judges is" if n_cut == 1 else "prompts that judge are"
+        are = "held-out prompt is" if n_cut == 1 else "held-out prompts are"
         setup.say(
             f"{n_cut:,} {are} cut to the last {room - ahead:,} tokens: the context has no room for more "
-            f"beside answers of {setup.config.task.max_new_tokens:,}; lower --max-new-tokens"
+            f"if answers have {setup.config.task.max_new_tokens:,}; lower --max-new-tokens"
         )
     return [ids if len(ids) <= room else ids[:ahead] + ids[len(ids) - room + ahead :] for ids in prompts]
 

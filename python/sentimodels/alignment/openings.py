@@ -202,7 +202,7 @@ def _not_trained_on(judge: Table, train: Table, seen: Seen, data: AlignDataConfi
     if by_row.any():
         raise DataError(
             f"{judge.source}: {by} was trained on {int(by_row.sum()):,} of these {len(judge):,} rows, so "
-            "they cannot judge; give others with --held-out or --held-out-where"
+            "they cannot judge; give different rows with --held-out or --held-out-where"
         )
     if judge.sha256 == train.sha256:
         both = set(train.numbers or ()) & set(judge.numbers or ())
@@ -215,7 +215,7 @@ def _not_trained_on(judge: Table, train: Table, seen: Seen, data: AlignDataConfi
     if copies.any():
         are = "is left out" if copies.sum() == 1 else "are left out"
         say(
-            f"{int(copies.sum()):,} of {len(judge):,} rows {are} of those that judge: {seen.reward} was "
+            f"{int(copies.sum()):,} of {len(judge):,} rows {are} of the held-out rows: {seen.reward} was "
             "trained on the text"
         )
     fresh = np.flatnonzero(~copies)

@@ -213,7 +213,7 @@ def _said_of_int8(found: dict[str, Any]) -> str:
         f"{found['bytes'] / found['bytes_before']:.2f} times as large"
     )
     if found["accuracy"] is None:
-        return f"{said}; the texts have no labels to tell the loss in accuracy by"
+        return f"{said}; the texts have no labels to measure the loss in accuracy"
     return f"accuracy {found['accuracy']:.4f}, before {found['accuracy_before']:.4f}; {said}"
 
 

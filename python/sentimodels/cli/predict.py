@@ -256,12 +256,12 @@ def _decision(
 
     labels = predictor.labels
     if unsure is not None and labels.several:
-        raise UsageError(f"--unsure {unsure}: texts with several labels may have none; leave it out")
+        raise UsageError(f"--unsure {unsure}: a run of several labels may give none; leave it out")
     if unsure is not None and unsure in labels.names:
         raise UsageError(f"--unsure {unsure}: a label of the run; give another name")
     own: Thresholds | None = getattr(predictor, "thresholds", None)
     if own is not None and not asked:
-        output.note(f"answers by the thresholds of the run, {own.rule}; --threshold gives others")
+        output.note(f"answers by the thresholds of the run, {own.rule}; --threshold changes them")
         return own.decide
     least, kind = thresholds(asked, labels, run), answers_of(labels)
     return lambda probs: kind.decide(probs, np.array(least, probs.dtype))

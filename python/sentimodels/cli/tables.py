@@ -107,7 +107,7 @@ Unlabelled = Annotated[
     typer.Option(
         "--unlabelled",
         metavar="error|drop",
-        help="What is done with rows without label: they are an error, or left out.",
+        help="What to do with rows without label: stop with an error, or drop them.",
         rich_help_panel="Input",
     ),
 ]
@@ -116,7 +116,7 @@ Empty = Annotated[
     typer.Option(
         "--empty",
         metavar="keep|drop",
-        help="What is done with rows whose text is empty: they are kept, or left out.",
+        help="What to do with rows whose text is empty: keep them, or drop them.",
         rich_help_panel="Input",
     ),
 ]
@@ -211,7 +211,7 @@ _ROWS_OF_RUN: Mapping[str, Any] = {
         typer.Option(
             "--unlabelled",
             metavar="error|drop",
-            help="What is done with rows without label: they are an error, or left out. [default: as in "
+            help="What to do with rows without label: stop with an error, or drop them. [default: as in "
             "training]",
             rich_help_panel="Input",
         ),
@@ -221,7 +221,7 @@ _ROWS_OF_RUN: Mapping[str, Any] = {
         typer.Option(
             "--empty",
             metavar="keep|drop",
-            help="What is done with rows whose text is empty: they are kept, or left out. [default: as in "
+            help="What to do with rows whose text is empty: keep them, or drop them. [default: as in "
             "training]",
             rich_help_panel="Input",
         ),

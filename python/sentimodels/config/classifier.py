@@ -174,12 +174,12 @@ class DataConfig(Section):
     )
     unlabelled: Unlabelled = Field(
         default="error",
-        description="What is done with rows without label: they are an error, or left out.",
+        description="What to do with rows without label: stop with an error, or drop them.",
         json_schema_extra=flag("--unlabelled", "error|drop"),
     )
     empty: Empty = Field(
         default="keep",
-        description="What is done with rows whose text is empty: they are kept, or left out.",
+        description="What to do with rows whose text is empty: keep them, or drop them.",
         json_schema_extra=flag("--empty", "keep|drop"),
     )
     leaks: Leaks = Field(

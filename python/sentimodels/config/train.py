@@ -201,7 +201,7 @@ class OptimConfig(Section):
     weight_decay: float = Field(
         default=0.01,
         ge=0,
-        description="Weight decay of weight matrices; embeddings, convolutions, norms and biases have none.",
+        description="Weight decay of weight matrices, not of embeddings, convolutions, norms and biases.",
     )
     betas: tuple[float, float] = Field(
         default=(0.9, 0.98), description="Decay rates of the two moment estimates of adamw."

@@ -226,7 +226,7 @@ class TranslationConfig(Written):
     )
     preset: str | None = Field(
         default=None,
-        description="Size of a causal model: nano, micro, tiny, ...; seq2seq has none. [default: tiny]",
+        description="Size of a causal model, not of seq2seq: nano, micro, tiny, ... [default: tiny]",
         json_schema_extra=flag("--preset", "SIZE"),
     )
     data: ParallelConfig

@@ -556,7 +556,7 @@ def _present(records: list[dict[str, Any]], name: str, path: Path, numbers: list
     except KeyError:
         number, record = next(one for one in zip(numbers, records, strict=True) if name not in one[1])
         raise DataError(
-            f"{path}: line {number}: no {name!r}; it has {listed(list(record))}; where a row has none, write "
+            f"{path}: line {number}: no {name!r}; it has {listed(list(record))}; for a row without one write "
             f'"{name}": ""'
         ) from None
 

@@ -50,7 +50,7 @@ class Hf(Backbone):
         super().__init__()
         self.config = config
         if config.pooling == "cls":
-            raise ConfigError("model.pooling cls: a model of transformers has none; take first or mean")
+            raise ConfigError("model.pooling cls: not for models of transformers; take first or mean")
         made = _settings(config.settings)
         self.n_ids = _checked_ids(made, inputs)
         self.embedding = None

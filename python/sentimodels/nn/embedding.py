@@ -184,7 +184,7 @@ class NgramEmbedding(TokenEmbedding):
         """
         if distinct_ids is None or distinct_index is None or ngram_ids is None or ngram_offsets is None:
             raise ValueError(
-                "tokens are composed of character n-grams here, and the inputs have none: "
+                "tokens are composed of character n-grams here, and the inputs lack them: "
                 "take them from Batch.inputs(), or set model.char_ngrams = [0, 0]"
             )
         del input_ids

@@ -68,7 +68,7 @@ KINDS: dict[str, Kind] = {
         "runs:accuracy", ("parameters", "seconds"),
     ),
     "confusion": Kind(
-        "confusion matrices side by side (needs --data or .npz files)",
+        "confusion matrices in one figure (needs --data or .npz files)",
         "predictions", "answers:confusion_matrices",
     ),
     "calibration": Kind(

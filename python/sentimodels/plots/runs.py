@@ -164,7 +164,7 @@ def rates(histories: Mapping[str, History], asked: Asked = AS_USUAL) -> "Figure"
     """
     x = _axis(asked)
     if not any(series(history, x, "lr")[1] for history in histories.values()):
-        raise ConfigError("no run has records of its learning rate; a run without steps has none")
+        raise ConfigError("no run has records of its learning rate; only runs trained in steps record it")
     figure, (axes,) = grid(1, width=5.6, height=4)
     for place, (name, history) in enumerate(histories.items()):
         at, values = series(history, x, "lr")

@@ -287,7 +287,7 @@ def _known_to(start: Path, config: LanguageConfig, files: list[Mapping[str, Any]
         elif same and known.isdisjoint(hashes[n_same:]):
             return
     except (SentiError, OSError):  # no language model: a classifier, or weights alone
-        differ = "a division of its own"
+        differ = "a different division"
     yield (
         f"{start} was trained on {n_known:,} of the {len(files):,} files of the corpus, with {differ}: it "
         "may have read documents that validate, and the loss there may be too low"

@@ -478,7 +478,9 @@ def _translation_defaults(given: Mapping[str, Any], _: str) -> tuple[dict[str, A
     }  # fmt: skip
     if given.get("arch", SEQ2SEQ) == SEQ2SEQ:
         if given.get("preset") is not None:
-            raise ConfigError(f"preset {given['preset']!r}: {SEQ2SEQ} has none; set model.d_model and others")
+            raise ConfigError(
+                f"preset {given['preset']!r}: {SEQ2SEQ} has no presets; set model.d_model and the other sizes"
+            )
         from ..models.seq2seq import Seq2SeqModelConfig
 
         return ground, Seq2SeqModelConfig
@@ -722,7 +724,7 @@ def _said(kind: type[Section], item: Any, prefix: str, root: Mapping[str, type[S
     elsewhere = [name for name, section in root.items() if path[-1] in section.model_fields]
     others = [name.removeprefix("task.") for name in elsewhere if name.startswith("task.")]
     if path[-1] in ("arch", "preset"):
-        hint = f"{path[-1]} stands at the top of the file, above all sections"
+        hint = f"{path[-1]} belongs at the top of the file, above all sections"
     elif others and prefix == "task.":  # that of another task
         return f"{where}: only task.kind {' and '.join(others)} has this key"
     elif elsewhere:

@@ -173,7 +173,7 @@ def _config_of(start: Path) -> RunConfig | LanguageConfig | None:
 def _check_size(given: Mapping[str, Any], base: RunConfig | LanguageConfig) -> None:
     size = given.get("preset")
     if size is not None and size != base.preset:
-        own = "a size of its own" if base.preset is None else f"the size {base.preset!r}"
+        own = "a custom size" if base.preset is None else f"the size {base.preset!r}"
         raise ConfigError(
             f"preset {size!r}: the run that train.init_from names has {own}, and its weights fit no other; "
             "leave out --preset, or --init"
@@ -382,7 +382,7 @@ def _differences(path: Path, config: RunConfig | LanguageConfig, without: Collec
     differ = [f"model.{key} {written(here[key])} (there {written(there[key])})" for key in keys]
     if (here.get("pooling") == "cls") != (there.get("pooling") == "cls"):
         only = "here" if here.get("pooling") == "cls" else "there"
-        differ.append(f'model.pooling "cls" only {only}, a place of its own before the text')
+        differ.append(f'model.pooling "cls" only {only}, an extra position before the text')
     return differ
 
 

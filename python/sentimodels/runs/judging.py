@@ -370,7 +370,7 @@ class CrossFit:
         if crossed.possible and (lacking := crossed.unbalanced()):
             counts = dict(zip(tables.labels, tables.labels.counts(labels).tolist(), strict=True))
             names = tables.labels.decode(lacking)
-            warn(f"one half of the validation rows has none of the label {count_of(counts, names)}")
+            warn(f"one half of the validation rows lacks the label {count_of(counts, names)}")
         # A run that is stopped before its first evaluation makes one for its user; it is not part of it.
         state = folder / STATE
         if resumed and state.is_file() and load_state(state)[1]["best"] is not None:

@@ -120,7 +120,7 @@ def _said_of(start: str | None, base: TrainingRecord, train: Table, part: str, t
     if by_file.any():
         yield (
             f"{start} was trained on {table.source}, from which the {part} rows are taken, so scores there "
-            f"may be too good; rows of another file ({_OPTIONS[part]}) would tell"
+            f"may be too good; take rows of another file ({_OPTIONS[part]})"
         )
     elif n := int(base.seen(table).sum()):
         have = "has" if n == 1 else "have"

@@ -332,7 +332,7 @@ def _of_record(run: Path, out: Path) -> Iterator[Mismatch]:
         places = [None if record is None else record.identity(role) for record in records]
         if n[0] != n[1] or places[0] != places[1]:
             yield Mismatch(
-                f"rows ({role})", f"{n[0]:,}", f"{n[1]:,}" + (" others" if n[0] == n[1] else ""),
+                f"rows ({role})", f"{n[0]:,}", f"{n[1]:,}" + (" different" if n[0] == n[1] else ""),
                 "the version of sentitok that trained the run reads or divides the file otherwise, or a file "
                 "that excludes rows has changed",
             )  # fmt: skip

@@ -154,7 +154,7 @@ class Classification:
             ConfigError: naming the key.
         """
         if self.config.mixup and not any(isinstance(part, Mixing) for part in model.modules()):
-            raise ConfigError("task.mixup mixes token embeddings, and this architecture has none")
+            raise ConfigError("task.mixup mixes token embeddings, which this architecture does not have")
 
     def plan(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""

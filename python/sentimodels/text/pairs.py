@@ -101,7 +101,9 @@ def end_of(tokenizer: Tokenizer, asked: str | None = None) -> tuple[str, int]:
     end = known_end(tokenizer, None, {}) if asked is None else asked
     id = None if end is None else tokenizer.token_to_id(end)
     if end is None or id is None:
-        raise ConfigError(f"the tokenizer has none of {asked or ', '.join(ENDS)} to end a text: set data.end")
+        raise ConfigError(
+            f"the tokenizer lacks a token to end a text ({asked or ', '.join(ENDS)}): set data.end"
+        )
     return end, id
 
 

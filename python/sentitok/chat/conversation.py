@@ -101,7 +101,7 @@ def _document(document: Any) -> Any:
 
 def _plain(value: Any, depth: int = 0) -> Any:
     if depth > _MOST_DEEP:
-        raise ValueError(f"messages hold lists or objects in {_MOST_DEEP} others; flatten them")
+        raise ValueError(f"messages nest lists or objects more than {_MOST_DEEP} deep; flatten them")
     if value is None or type(value) in (str, int, float, bool):
         return value
     if isinstance(value, str):

@@ -79,8 +79,8 @@ class Balance:
         typer.Option(
             "--ratio",
             metavar="LANGUAGE=NUMBER",
-            help="With --balance: wanted compression of a language, relative to the others, instead of "
-            "--development; one for each language.",
+            help="With --balance: wanted compression of a language relative to the other languages, instead "
+            "of --development; one for each language.",
             rich_help_panel="Languages",
         ),
     ] = None

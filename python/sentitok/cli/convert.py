@@ -55,7 +55,7 @@ def convert(
     tokenizer = file.load(source)
     if not specials and file_kind(source) == "tiktoken":
         output.note(
-            f"{source} is a file of ranks, which holds no special tokens: {target} has none either; "
+            f"{source} is a file of ranks, which holds no special tokens, so {target} lacks them too; "
             f"add each by its id, as in --special '<|endoftext|>={tokenizer.vocab_size}'"
         )
     try:

@@ -176,7 +176,9 @@ def prune(
         pruned, ids, reason = _shrink(tokenizer, kept, vocab, pruned.n_tokens)
     elif vocab is not None and pruned.n_tokens < vocab:
         times = "" if min_count == 1 else f" {number(min_count)} times or more"
-        reason = f"the texts use {counted(len(kept), 'token')}{times}; all others that can be are taken out"
+        reason = (
+            f"the texts use {counted(len(kept), 'token')}{times}; all other tokens that can be removed are"
+        )
 
     def save_map(path: Path) -> list[Path]:
         data = BytesIO()

@@ -184,7 +184,7 @@ def encode_chats(
         known = (
             f"and none of the folder's ({', '.join(sorted(templates))})"
             if templates
-            else "and the folder has none"
+            else "and the folder has no templates"
         )
         raise UsageError(f"--chat-template {template}: no such file, {known}")
     was_there = not force and (out / "manifest.json").is_file()

@@ -54,7 +54,7 @@ OnError = Annotated[
         "--on-error",
         metavar="skip|stop",
         help="What to do when a part of the work, or a run, fails each time it is tried: skip it, finish the "
-        "others and say so; or stop.",
+        "rest and say so; or stop.",
         rich_help_panel="Parallel work",
     ),
 ]

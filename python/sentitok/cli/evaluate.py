@@ -197,10 +197,7 @@ def _missing(files: list[str], chosen: list[Path]) -> str:
     wanted = "give at least one tokenizer and one text, as in: sentitok eval tok.json text.txt"
     if chosen:
         return f"{', '.join(map(str, chosen))}: no text is named; {wanted}"
-    return (
-        f"{files[0]} stands where a tokenizer is meant, and is none; tokenizers come first, or "
-        f"behind --tokenizer; {wanted}"
-    )
+    return f"{files[0]} is not a tokenizer; tokenizers come first, or behind --tokenizer; {wanted}"
 
 
 def _values(measured: "Evaluation") -> dict[str, Any]:

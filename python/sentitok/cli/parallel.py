@@ -26,7 +26,7 @@ class Parallel:
         bool,
         typer.Option(
             "--parallel",
-            help="Compare languages: each FILE is LANGUAGE=FILE, and says the same as the others. "
+            help="Compare languages: each FILE is LANGUAGE=FILE, a translation of the same text. "
             "Without LANGUAGE the name of the file is taken.",
             rich_help_panel="Languages",
         ),
@@ -36,8 +36,7 @@ class Parallel:
         typer.Option(
             "--against",
             metavar="LANGUAGE",
-            help="With --parallel: language to compare the others with. [default: en, else that of the "
-            "fewest tokens]",
+            help="With --parallel: language to compare with. [default: en, else that of the fewest tokens]",
             rich_help_panel="Languages",
         ),
     ] = None

@@ -62,7 +62,7 @@ def _tiktoken(job: dict[str, Any]) -> tuple[Encode, Rows]:
     if "ranks" not in job:
         raise CannotLoadError(job["ranks_refused"])
     if job["pattern"] is None:
-        raise CannotLoadError("tiktoken needs a pattern, and this pre-tokenizer has none")
+        raise CannotLoadError("tiktoken needs a pattern, which this pre-tokenizer does not have")
     with open(job["ranks"], "rb") as file:
         ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in file)}
     encoding = tiktoken.Encoding(

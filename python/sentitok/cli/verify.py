@@ -44,7 +44,7 @@ def verify(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Check that token shards, counts files and tokenizers are what was written.
+    """Check that token shards, counts files and tokenizers are undamaged.
 
     Every file of a folder of token shards is read and compared with the manifest: size, document ends and
     SHA-256. Counts files are read to the end, tokenizers loaded.
@@ -179,7 +179,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "verify",
         rich_help_panel="Encode and decode",
-        short_help="Check that token shards are what was written.",
+        short_help="Check that token shards are undamaged.",
         cls=Command,
         no_args_is_help=True,
         epilog=examples(

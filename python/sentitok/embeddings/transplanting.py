@@ -176,7 +176,7 @@ def transplant(
     padded = tables[0].n_rows - before.vocab_size
     if padded and multiple == 1:
         notes.append(
-            f"{tables[0].tensor.name} had {padded:,} rows more than there are ids, and has none now; "
+            f"{tables[0].tensor.name} had {padded:,} rows more than there are ids; they are left out; "
             "pad_to_multiple (--pad-to-multiple) adds such rows"
         )
     with writing_folder(folder) as temporary:

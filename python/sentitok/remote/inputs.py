@@ -430,7 +430,7 @@ class InputStream(io.RawIOBase):
         """
         self._input = Input(url)
         if self._input.size is None:
-            reason = "the server does not tell the size of the file; download it and name the local file"
+            reason = "the server does not send the size of the file; download it and name the local file"
             raise OSError(errno.ESPIPE, reason, self._input.name)
         self._size = self._input.size
         self._at = 0
@@ -518,7 +518,7 @@ def version(url: str | os.PathLike[str]) -> tuple[int, str]:
     file = Input(url, first_bytes=1)
     file.close()
     if file.size is None:
-        reason = "the server does not tell the size of the file; download it and name the local file"
+        reason = "the server does not send the size of the file; download it and name the local file"
         raise OSError(errno.ESPIPE, reason, file.name)
     return file.size, file.mark
 

@@ -184,7 +184,7 @@ def _limits(facts: dict[str, Any]) -> list[str]:
         limits.append(
             f"The {_heads(facts)['accuracy']} is that on {number(facts['scores'][part]['rows'])} rows of the "
             f"same source as the training rows; chance alone moves it by {50 * (ends[1] - ends[0]):.1f} "
-            "points. Other texts may be harder: `senti evaluate` and `senti errors` tell."
+            "points. Other texts may be harder: `senti evaluate` and `senti errors` show it."
         )
     if facts["judged"] is None and part is not None:
         limits.append(

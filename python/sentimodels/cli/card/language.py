@@ -164,7 +164,7 @@ def _of_scores(facts: dict[str, Any]) -> list[str]:
     said = (
         "The scores are of documents of the same files as those it was trained on; other texts may be harder"
     )
-    said += ": `LanguageModel.score` tells." if facts["task"] == "next-token" else "."
+    said += ": `LanguageModel.score` measures it." if facts["task"] == "next-token" else "."
     if facts["training"]["monitor"] is not None:
         said += (
             " Its weights are those with the lowest loss on those very documents, so the scores flatter it."
@@ -304,7 +304,7 @@ def _limits_of_alignment(facts: dict[str, Any]) -> list[str]:
     if facts["method"] == "ppo":
         limits.append(
             "The reward is what one classifier answers: texts that it likes need not be good, true or "
-            "varied. The divergence from the base and distinct n-grams tell what a reward cost."
+            "varied. The divergence from the base and distinct n-grams show the price of a reward."
         )
     else:
         limits.append("It knows no preferences but those of its pairs; whose they are is not recorded.")
@@ -318,7 +318,7 @@ def _limits_of_alignment(facts: dict[str, Any]) -> list[str]:
     return [
         *limits,
         "How well it predicts texts (perplexity, bits per byte) was not measured after it was aligned: "
-        "`LanguageModel.score` tells.",
+        "`LanguageModel.score` measures it.",
         *stopped(facts),
         untested(),
         unrecorded("the language", "who wrote the texts, the openings or the pairs"),

@@ -131,7 +131,7 @@ def _limits(facts: dict[str, Any]) -> list[str]:
     )
     if "loss" in facts["scores"]:
         said = "The scores are of the validation pairs alone; other texts may be harder: "
-        said += "`senti translate evaluate` tells."
+        said += "`senti translate evaluate` measures it."
         if facts["training"]["monitor"] is not None:
             said += " Its weights are the ones that were best on the same pairs, so the scores flatter it."
         limits.append(said)

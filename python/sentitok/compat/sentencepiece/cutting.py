@@ -115,7 +115,7 @@ class Cutter(Decoder):
         if any(flags):
             names = ", ".join(name for name, value in zip(flags._fields, flags, strict=True) if value)
             raise RuntimeError(
-                f"{names}: not for a text with places, as these tokens have none; leave it out"
+                f"{names}: not for a text with places, as these tokens lack places; leave it out"
             )
         return placed(decoded(text), row, self._kinds, self._places)
 

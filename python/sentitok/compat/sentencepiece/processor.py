@@ -28,7 +28,7 @@ _ELSEWHERE = {
         (f"sampleencodeandscore{end}" for end in _SCORED),
         "processor.tokenizer.sample(text, alpha, seed) draws, n_best(text, n) scores",
     ),
-    "calculateentropy": "processor.tokenizer.entropy(text, alpha) has it",
+    "calculateentropy": "take processor.tokenizer.entropy(text, alpha)",
     "overridenormalizerspec": "normalize texts by SentencePieceNormalizer(model_file=..., ...) first",
     "setvocabulary": _PRUNE,
     "loadvocabulary": _PRUNE,

@@ -217,7 +217,7 @@ class _Options:
         is_suffix = bool(self.arguments.get("treat_whitespace_as_suffix", False))
         if is_suffix and (self.rules is not None or self["normalization_rule_tsv"]):
             raise RuntimeError(
-                "treat_whitespace_as_suffix=True goes with rules that have names, not with one's own; "
+                "treat_whitespace_as_suffix=True goes with named rules, not with custom ones; "
                 "give normalization_rule_name"
             )
         if self.rules is not None:

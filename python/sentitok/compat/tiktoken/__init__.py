@@ -56,9 +56,9 @@ def list_encoding_names() -> list[str]:
 
 
 _ELSEWHERE = {
-    "core": "Encoding stands at the top, as in tiktoken.Encoding",
-    "model": "encoding_for_model and encoding_name_for_model stand at the top",
-    "registry": "get_encoding and list_encoding_names stand at the top",
+    "core": "Encoding is in the module itself, as in tiktoken.Encoding",
+    "model": "encoding_for_model and encoding_name_for_model are in the module itself",
+    "registry": "get_encoding and list_encoding_names are in the module itself",
     "educational": "it is for learning how BPE works; take it from tiktoken",
 }
 

@@ -56,8 +56,8 @@ class Decoder(Stage, room="decoder"):
     def custom(decoder: object) -> NoReturn:
         """Raises: no decoder is written in Python here."""
         raise NotImplementedError(
-            "a decoder written in Python is not there: change the text that decode() returns, or build it "
-            "of Replace, Strip, Fuse and the others"
+            "decoders written in Python are not supported: change the text that decode() returns, or build "
+            "the decoder from Replace, Strip, Fuse and the like"
         )
 
     def decode(self, tokens: _Several[str]) -> str:
