@@ -1,4 +1,4 @@
-"""Several labels a text: how files write them, how they are divided, learned and scored; every command."""
+"""Several labels a text: how files write them, how they are divided, learned and scored."""
 
 import csv
 import json
@@ -20,7 +20,6 @@ from torch import nn
 
 from senti_in_process import Done, senti
 from sentimodels.classifier import Classifier
-from sentimodels.cli.app import COMMANDS
 from sentimodels.config import MultilabelConfig, RunConfig, TrainConfig
 from sentimodels.data import Table, read_table
 from sentimodels.data.label_sets import LabelSets, separators_seen
@@ -401,7 +400,7 @@ def test_divergence_is_that_of_bernoulli_variables() -> None:
     assert float(divergence_of_each(teacher, teacher, 2.0)) == pytest.approx(0.0, abs=1e-12)
 
 
-# --- every architecture, every command
+# --- every architecture, and what it answers
 
 
 @pytest.fixture(scope="module")
@@ -458,70 +457,13 @@ def test_a_bag_is_scikit_learns_one_against_the_rest() -> None:
         assert module.weight.data[:, place_of].numpy() == pytest.approx(other.coef_[0], abs=1e-3)
 
 
-# The arguments of each command; for commands without labels, the reason.
-GIVEN: dict[str, list[list[str]]] = {
-    "train": [["train.csv", "--task", "multilabel", "--arch", "bow", "--seeds", "2", "-o", "out/seeds"],
-              ["train.csv", "--label-separator", "|", "--arch", "bow", "--folds", "2", "-o", "out/folds"],
-              ["train.csv", "--label-separator", "|", "--arch", "bow", "--refit", "-o", "out/refit"],
-              ["train.csv", "--label-separator", "|", "--budget", "1s", "-o", "out/auto"]],
-    "distill": [["runs/nb", "--arch", "bow", "-o", "out/student", "--no-baseline"]],
-    "sweep": [["train.csv", "--label-separator", "|", "--arch", "bow", "--set", "model.fit_lr=0.5,1",
-               "-o", "out/sweep"]],
-    "runs": [["runs"]],
-    "evaluate": [["runs/nb", "test.csv", "--bootstrap", "100", "-o", "out/nb.npz", "--plots", "out/plots"],
-                 ["out/ensemble", "test.csv", "--bootstrap", "0"]],
-    "thresholds": [["runs/bow", "test.csv", "--threshold", "macro_f1"]],
-    "errors": [["runs/cnn", "test.csv", "--true", "joy", "-o", "out/errors.csv"]],
-    "submit": [["runs/nb", "ids.csv", "-o", "out/submission.csv", "--form", "imdb"]],
-    "predict": [["runs/nb", "test.csv", "-o", "out/answers.jsonl"],
-                ["runs/nb", "test.csv", "--threshold", "joy=0.9", "--top-k", "2"]],
-    "explain": [["runs/nb", "so happy"], ["runs/cnn", "so happy"], ["out/ensemble", "so happy"]],
-    "card": [["runs/nb"], ["out/ensemble"]],
-    "compare": [["runs/nb", "runs/bow", "--data", "test.csv", "--bootstrap", "100"]],
-    "ensemble": [["runs/nb", "runs/bow", "--dev", "test.csv", "-o", "out/ensemble"],
-                 ["runs/nb", "runs/bow", "--select", "-o", "out/selected"]],
-    "plot": [["--kind", "calibration", "runs/nb", "--data", "test.csv", "-o", "out/c.png"],
-             ["--kind", "labels", "train.csv", "--label-separator", "|", "-o", "out/l.png"]],
-    "reproduce": [["runs/nb"], ["runs/bow", "train.csv"]],
-    "verify": [["runs/nb"]],
-    "export": [["runs/nb", "--numpy", "-o", "out/numpy-nb"], ["runs/bow", "--numpy", "-o", "out/numpy-bow"],
-               ["runs/cnn", "--numpy", "-o", "out/numpy-cnn", "--texts", "test.csv"]],
-    "data": [["stats", "train.csv", "--label-separator", "|"],
-             ["check", "train.csv", "test.csv", "--label-separator", "|"],
-             ["split", "train.csv", "--label-separator", "|", "-o", "out/parts"]],
-    "init": [["--task", "multilabel", "--arch", "nb"]],
-}  # fmt: skip
-ELSEWHERE = {
-    "serve": "test_the_page_answers_sets",
-    "pretrain": "language models", "align": "language models", "generate": "language models",
-    "import": "language models", "translate": "translation models", "archs": "lists architectures",
-    "bench": "it measures training with one label a text",
-}  # fmt: skip
-# Commands whose output others read come first.
-ORDER = ["ensemble", *(name for name in GIVEN if name != "ensemble")]
-
-
 @pytest.fixture(scope="module")
 def made(place: Path) -> Path:
     (place / "out").mkdir()
     if not (place / "runs/cnn").exists():
         done = train(place, "cnn", "--label-separator", "|", "--preset", "nano", "--set", "train.max_steps=2")
         assert done.code == 0, done.err
-    with (place / "ids.csv").open("w") as file:
-        csv.writer(file).writerows([("id", "text"), *((n, text) for n, (text, _) in enumerate(ROWS[:5]))])
     return place
-
-
-def test_every_command_is_known_here() -> None:
-    assert set(COMMANDS) <= GIVEN.keys() | ELSEWHERE.keys()
-
-
-@pytest.mark.parametrize("command", ORDER)
-def test_every_command_takes_several_labels(command: str, made: Path) -> None:
-    for args in GIVEN[command]:
-        done = senti(command, *args, cwd=made)
-        assert done.code == 0, f"{args}: {done.err}"
-        assert "Traceback" not in done.err
 
 
 def test_answers_are_written_as_the_training_file_writes_sets(made: Path) -> None:

@@ -1,4 +1,4 @@
-"""Labels in an order: how the order is known, what is learned, how it is scored; every command."""
+"""Labels in an order: how the order is known, what is learned, how it is scored."""
 
 import csv
 import json
@@ -18,7 +18,6 @@ from sklearn.metrics import cohen_kappa_score
 from oracles import ordinal as oracle
 from senti_in_process import Done, senti
 from sentimodels.classifier import Classifier
-from sentimodels.cli.app import COMMANDS
 from sentimodels.config import OrdinalConfig, TrainConfig
 from sentimodels.data.table import Labels, OrderedLabels
 from sentimodels.errors import ConfigError, DataError
@@ -238,7 +237,7 @@ def test_predictions_are_read_back_with_their_order(tmp_path: Path) -> None:
     assert back.labels.ordered
 
 
-# --- every architecture, every command
+# --- every architecture, and what it answers
 
 
 def train(folder: Path, arch: str, *more: str) -> Done:
@@ -318,73 +317,13 @@ def test_bags_reach_the_minimum_of_the_definition() -> None:
                 parameter.data = before
 
 
-# The arguments of each command; for commands without labels, the reason.
-GIVEN: dict[str, list[list[str]]] = {
-    "train": [["train.csv", "--task", "ordinal", "--arch", "bow", "--seeds", "2", "-o", "out/seeds"],
-              ["named.csv", "--label-order", "poor,fair,good", "--arch", "tfidf", "--folds", "2",
-               "-o", "out/folds"],
-              ["train.csv", "--task", "ordinal", "--arch", "bow", "--refit", "-o", "out/refit"],
-              ["train.csv", "--task", "ordinal", "--budget", "1s", "-o", "out/auto"],
-              ["train.csv", "--task", "ordinal", "--arch", "tfidf", "--threshold", "precision=0.6",
-               "--class-weights", "none", "-o", "out/sure"]],
-    "distill": [["runs/tfidf", "--arch", "bow", "-o", "out/student", "--no-baseline"],
-                ["runs/tfidf", "--arch", "cnn", "--preset", "nano", "--set", "train.max_steps=2",
-                 "-o", "out/net", "--no-baseline"]],
-    "sweep": [["train.csv", "--task", "ordinal", "--arch", "cnn", "--preset", "nano", "--set",
-               "train.max_steps=2", "--set", "task.loss=likelihood,coral", "-o", "out/sweep"]],
-    "runs": [["runs"]],
-    "evaluate": [["runs/tfidf", "test.csv", "--bootstrap", "100", "-o", "out/tfidf.npz",
-                  "--plots", "out/plots"],
-                 ["out/ensemble", "test.csv", "--bootstrap", "0"]],
-    "thresholds": [["runs/bow", "test.csv", "--threshold", "macro_f1"]],
-    "errors": [["runs/cnn", "test.csv", "--true", "1", "-o", "out/errors.csv"]],
-    "submit": [["runs/tfidf", "ids.csv", "-o", "out/submission.csv", "--form", "imdb"]],
-    "predict": [["runs/tfidf", "test.csv", "-o", "out/answers.jsonl"],
-                ["runs/tfidf", "test.csv", "--threshold", "4=0.9", "--top-k", "2"]],
-    "explain": [["runs/tfidf", "so lovely"], ["runs/cnn", "so lovely"], ["out/ensemble", "so lovely"]],
-    "card": [["runs/tfidf"], ["out/ensemble"]],
-    "compare": [["runs/tfidf", "runs/bow", "--data", "test.csv", "--bootstrap", "100"]],
-    "ensemble": [["runs/tfidf", "runs/bow", "--dev", "test.csv", "-o", "out/ensemble"],
-                 ["runs/tfidf", "runs/bow", "--select", "-o", "out/selected"]],
-    "plot": [["--kind", "confusion", "runs/tfidf", "--data", "test.csv", "-o", "out/c.png"]],
-    "reproduce": [["runs/tfidf"]],
-    "verify": [["runs/tfidf"]],
-    "export": [["runs/tfidf", "--numpy", "-o", "out/numpy"], ["runs/bow", "--numpy", "-o", "out/numpy-bow"],
-               ["runs/cnn", "--numpy", "-o", "out/numpy-cnn", "--texts", "test.csv"]],
-    "data": [["suspects", "named.csv", "--run", "out/folds", "-o", "out/suspects.csv"]],
-    "init": [["--task", "ordinal", "--arch", "tfidf"]],
-}  # fmt: skip
-ELSEWHERE = {
-    "serve": "test_the_page_answers_stars",
-    "pretrain": "language models", "align": "language models", "generate": "language models",
-    "import": "language models", "translate": "translation models", "archs": "lists architectures",
-    "bench": "it measures training with one label a text",
-}  # fmt: skip
-# Commands whose output others read come first.
-ORDER = ["train", "ensemble", *(name for name in GIVEN if name not in ("train", "ensemble"))]
-
-
 @pytest.fixture(scope="module")
 def made(place: Path) -> Path:
     (place / "out").mkdir()
     if not (place / "runs/cnn").exists():
         done = train(place, "cnn", "--task", "ordinal", "--preset", "nano", "--set", "train.max_steps=2")
         assert done.code == 0, done.err
-    with (place / "ids.csv").open("w") as file:
-        csv.writer(file).writerows([("id", "text"), *((n, text) for n, (text, _) in enumerate(rows_of(5)))])
     return place
-
-
-def test_every_command_is_known_here() -> None:
-    assert set(COMMANDS) <= GIVEN.keys() | ELSEWHERE.keys()
-
-
-@pytest.mark.parametrize("command", ORDER)
-def test_every_command_takes_ordered_labels(command: str, made: Path) -> None:
-    for args in GIVEN[command]:
-        done = senti(command, *args, cwd=made)
-        assert done.code == 0, f"{args}: {done.err}"
-        assert "Traceback" not in done.err
 
 
 def test_reports_have_error_and_kappa(made: Path) -> None:
