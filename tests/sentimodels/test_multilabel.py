@@ -23,8 +23,7 @@ from sentimodels.classifier import Classifier
 from sentimodels.config import MultilabelConfig, RunConfig, TrainConfig
 from sentimodels.data import Table, read_table
 from sentimodels.data.label_sets import LabelSets, separators_seen
-from sentimodels.data.split import folds, split
-from sentimodels.data.stratification import stratified
+from sentimodels.data.split import folds, split, stratified
 from sentimodels.errors import ConfigError, DataError
 from sentimodels.evaluation.comparison import compare
 from sentimodels.evaluation.metrics import intervals, per_class, scores, worst

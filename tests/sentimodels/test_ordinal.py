@@ -24,7 +24,7 @@ from sentimodels.errors import ConfigError, DataError
 from sentimodels.evaluation.answers import answers_of
 from sentimodels.evaluation.comparison import compare
 from sentimodels.evaluation.metrics import intervals, scores
-from sentimodels.evaluation.ordered_labels import ORDERED_LABELS
+from sentimodels.evaluation.one_label import ORDERED_LABELS
 from sentimodels.evaluation.predictions import Predictions
 from sentimodels.explain import attribute
 from sentimodels.models import ARCHITECTURES

@@ -22,9 +22,8 @@ from sentimodels.models.bow import BowConfig
 from sentimodels.models.tfidf import TfidfConfig
 from sentimodels.runs.families import resolve
 from sentimodels.text.encoder import encoder_for
-from sentimodels.text.hashed_ngrams import HashedNgrams
 from sentimodels.text.ngrams import ngrams
-from sentimodels.text.words import NgramConfig, WordCutter, WordNgrams
+from sentimodels.text.words import HashedNgrams, NgramConfig, WordCutter, WordNgrams
 
 TEXTS = [text for text, _ in rows(120)] + ["The THE the", "", "it's a film, a film", "Größe naïve 42"]
 LABELS = np.array([label == "pos" for _, label in rows(120)] + [0, 1, 0, 1], dtype=np.int64)

@@ -12,10 +12,9 @@ import typer
 from sentitok.cli.engine import Address, EngineName, OnError, Workers
 
 from .command import AsJson, Output, Quiet, Traceback, UsageError, add
-from .launch import Stopper, dry_run_of_sweep, trees, watched
+from .launch import Stopper, dry_run_of_sweep, scheduled, trees, watched
 from .options import ConfigFile, ForceRun, seconds, tree_of, with_options
 from .train import options, say_group, settled
-from .workers import scheduled
 
 
 def sweep(

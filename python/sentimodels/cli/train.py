@@ -18,8 +18,10 @@ from .launch import (
     Stopper,
     output_of_first,
     refuse_windows_of_bags,
+    refuse_workers,
     run,
     say_stopped,
+    scheduled,
     trees,
     varying_defaults,
     watched,
@@ -36,7 +38,6 @@ from .options import (
     with_options,
 )
 from .summary import folds_summary, seeds_summary, summary, sweep_summary
-from .workers import refuse_workers, scheduled
 
 if TYPE_CHECKING:
     from ..config import RunConfig

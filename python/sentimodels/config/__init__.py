@@ -34,8 +34,7 @@ from .language import (
 )
 from .section import SECTIONS, CharNgrams, NgramRange, RowOf, Section, Written, flag
 from .task import DEFAULT_TASK, TASKS, TaskKind, TaskSection, sections_of
-from .threshold import RULES, ThresholdRule
-from .train import SCHEDULES, LoopConfig, OptimConfig, TrainConfig, TrainingPlan
+from .train import RULES, SCHEDULES, LoopConfig, OptimConfig, ThresholdRule, TrainConfig, TrainingPlan
 from .translation import ParallelConfig, Seq2SeqConfig, TranslationConfig, TranslationTrainConfig
 
 __all__ = [

@@ -1,7 +1,7 @@
 """`TrainConfig`, the section `[train]`: how long and on what; and the `TrainingPlan` it gives.
 
 `LoopConfig` is the part of it that the trainer reads, whatever the task; `StartConfig` says where the weights
-start.
+start; `ThresholdRule` is what `train.threshold` names.
 """
 
 import math
@@ -12,9 +12,11 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from .section import RowOf, Section, flag
-from .threshold import ThresholdRule
 
-__all__ = ["SCHEDULES", "LoopConfig", "OptimConfig", "StartConfig", "TrainConfig", "TrainingPlan"]
+__all__ = [
+    "RULES", "SCHEDULES", "LoopConfig", "OptimConfig", "StartConfig", "ThresholdRule", "TrainConfig",
+    "TrainingPlan",
+]  # fmt: skip
 
 
 class LoopConfig(Section):
@@ -272,3 +274,59 @@ class OptimConfig(Section):
         if not all(0 <= beta < 1 for beta in betas):
             raise ValueError(f"betas {list(betas)}: expected two numbers of at least 0 and below 1")
         return betas
+
+
+# By name: the metavar of its value, and what thresholds it chooses.
+RULES = {
+    "macro_f1": ("", "the highest macro F1"),
+    "precision": ("P", "as many answers as have this precision"),
+    "recall": ("P", "the most precise answers that have this recall"),
+    "confidence": ("P", "this probability for every label"),
+    "cost": ("FILE", "the least expected cost, by a file of what mistakes cost"),
+}
+_EXPECTED = ", ".join(f"{name}={value}" if value else name for name, (value, _) in RULES.items())
+
+
+@dataclass(frozen=True)
+class ThresholdRule:
+    """A rule.
+
+    Attributes:
+        name: one of `RULES`.
+        target: the share that `precision`, `recall` or `confidence` names.
+        file: the file of costs.
+    """
+
+    name: str
+    target: float = 0.0
+    file: str = ""
+
+    @classmethod
+    def of(cls, written: str) -> "ThresholdRule":
+        """Reads a rule, such as `precision=0.9`.
+
+        Raises:
+            ValueError: if it is not a rule.
+        """
+        name, equals, value = written.partition("=")
+        if name not in RULES or bool(equals) != bool(RULES[name][0]):
+            raise ValueError(f"threshold {written}: expected one of {_EXPECTED}")
+        if name == "cost":
+            if not value:
+                raise ValueError(f"threshold {written}: name the file of costs, as in cost=costs.csv")
+            return cls(name, file=value)
+        if not equals:
+            return cls(name)
+        try:
+            target = float(value)
+        except ValueError:
+            target = -1.0
+        if not 0 < target <= 1:
+            raise ValueError(f"threshold {written}: expected a number above 0 and up to 1, as in {name}=0.9")
+        return cls(name, target)
+
+    def __str__(self) -> str:
+        """Writes it as it is read."""
+        if self.name == "cost":
+            return f"cost={self.file}"
+        return f"{self.name}={self.target:g}" if self.target else self.name

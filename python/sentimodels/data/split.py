@@ -3,7 +3,7 @@
 By group or by row, stratified on the label of each group's longest text, it is scikit-learn's
 `train_test_split`; by group with shares 0.8 and 0.2 and seed 42 it gives the 6,823 and 1,706 sentences of
 the Kaggle phrases. By hash it needs no seed and stays the same when rows are added. Texts with several labels
-are stratified on all of them (`stratification.py`).
+are stratified on all of them (`stratified`).
 """
 
 from collections import Counter
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ..errors import DataError
 from .leaks import near_pairs, sketch
 from .normalization import copy_key, fold, text_hash
-from .stratification import stratified
 from .table import Table, ordered
 
 __all__ = [
@@ -30,6 +29,7 @@ __all__ = [
     "folds",
     "labels_not_in_each",
     "split",
+    "stratified",
     "stratum_of",
 ]
 
@@ -529,3 +529,48 @@ def _keep_labels(labels: list[list[str]], parts: list[list[list[int]]]) -> None:
         unit = next(unit for unit in parts[place] if any(label in labels[row] for row in unit))
         parts[place].remove(unit)
         kept |= set(chain.from_iterable(labels[row] for row in unit))
+
+
+def stratified(labels: NDArray[np.int64], shares: Sequence[float], seed: int) -> NDArray[np.int64]:
+    """Deals units with several labels to parts, so that each part has its share of each label.
+
+    Iterative stratification (Sechidis, Tsoumakas and Vlahavas 2011): the label with the fewest units left is
+    dealt first, each unit to the part that lacks most of that label, then to the one that lacks most units.
+
+    Args:
+        labels: `(n, n_labels)` of 0 and 1, which labels each unit has.
+        shares: of each part; they add up to 1.
+        seed: of the order of units, and of ties.
+
+    Returns:
+        The part (n,) of each unit.
+    """
+    rng = np.random.Generator(np.random.PCG64([seed]))
+    there = np.asarray(labels, dtype=np.bool_)
+    n, n_labels = there.shape
+    wanted = np.asarray(shares, dtype=np.float64)
+    lacks = wanted * n  # units, by part
+    lacks_of = np.outer(there.sum(axis=0), wanted)  # units, by label and part
+    part, order = np.full(n, -1, dtype=np.int64), rng.permutation(n)
+    left = there.sum(axis=0).astype(np.int64)
+    # Ties go to a part that is drawn once for each unit.
+    ties = rng.random((n, len(wanted))) * 1e-9
+
+    def deal(unit: int, lack: NDArray[np.float64]) -> None:
+        most = np.flatnonzero(lack >= lack.max() - 1e-12)
+        chosen = int(most[(lacks[most] + ties[unit, most]).argmax()])
+        part[unit] = chosen
+        lacks[chosen] -= 1
+        lacks_of[there[unit], chosen] -= 1
+        left[there[unit]] -= 1
+
+    by_label = [order[there[order, label]] for label in range(n_labels)]
+    while (left > 0).any():
+        rarest = int(np.where(left > 0, left, n + 1).argmin())
+        for unit in by_label[rarest].tolist():
+            if part[unit] < 0:
+                deal(unit, lacks_of[rarest])
+    for unit in order.tolist():  # those without a label
+        if part[unit] < 0:
+            deal(unit, lacks)
+    return part

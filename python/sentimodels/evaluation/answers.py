@@ -1,7 +1,7 @@
 """`Answers`: how the answers of one kind of labels are decided, scored, calibrated and named.
 
-There are three kinds: one label a text (`one_label.py`), one of labels in an order (`ordered_labels.py`),
-several or none (`several_labels.py`). Everything that has to tell them apart asks `answers_of(labels)`.
+There are three kinds: one label a text, one of labels in an order (both `one_label.py`), several or none
+(`several_labels.py`). Everything that has to tell them apart asks `answers_of(labels)`.
 Arrays are those of n rows and C labels: logits and probabilities `(n, C)`; truth and answers `(n,)` class
 indices or `(n, C)` of 0 and 1; truth is -1 where it is not known.
 """
@@ -200,10 +200,10 @@ def answers_of(labels: Labels) -> Answers:
 
 def answers_named(about: Mapping[str, Any]) -> Answers:
     """Returns how answers are decided and scored, by what `run.json` says of the labels."""
-    from .one_label import ONE_LABEL
-    from .ordered_labels import ORDERED_LABELS
-    from .several_labels import SEVERAL_LABELS
-
     if about.get("several"):
+        from .several_labels import SEVERAL_LABELS
+
         return SEVERAL_LABELS
+    from .one_label import ONE_LABEL, ORDERED_LABELS
+
     return ORDERED_LABELS if about.get("ordered") else ONE_LABEL

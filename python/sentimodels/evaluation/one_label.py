@@ -1,4 +1,4 @@
-"""`OneLabel`: answers that are one label each, the likeliest; of equals the first.
+"""`OneLabel`: answers that are one label each, the likeliest; of equals the first; and `OrderedLabel`.
 
 AUROC and kappa are scikit-learn's. F1 and MCC are computed here, equal to its own to the last bit: after
 each epoch of a small file its checks of arguments would take longer than the training. Macro-F1 is over the
@@ -28,7 +28,7 @@ from .calibration import (
     softmax,
 )
 
-__all__ = ["ONE_LABEL", "OneLabel", "is_ordinal", "kappa_of_matrix", "log_loss_rows", "mean_error"]
+__all__ = ["ONE_LABEL", "ORDERED_LABELS", "OneLabel", "OrderedLabel", "is_ordinal", "log_loss_rows"]
 
 
 def is_ordinal(labels: Labels) -> bool:
@@ -147,7 +147,7 @@ class OneLabel(Answers):
             "accuracy": float((truth == answers).mean()),
             "macro_f1": float(f1.mean()),
             "weighted_f1": float(np.average(f1, weights=support)),
-            "mae": mean_error(truth, answers) if ordinal else None,
+            "mae": _mean_error(truth, answers) if ordinal else None,
             "quadratic_kappa": _kappa(truth, answers, len(labels)) if ordinal and several else None,
             "mcc": _mcc(truth, answers) if several else None,
             "log_loss": float(log_loss_rows(probs, truth).mean()),
@@ -234,7 +234,7 @@ class OneLabel(Answers):
 ONE_LABEL = OneLabel()
 
 
-def mean_error(truth: NDArray[np.int64], answers: NDArray[np.int64]) -> float:
+def _mean_error(truth: NDArray[np.int64], answers: NDArray[np.int64]) -> float:
     """Returns by how many steps answers are off on average."""
     return float(np.abs(truth - answers).mean())
 
@@ -311,7 +311,7 @@ class _Sums:
         if self.ordinal:
             place = np.arange(self.n_classes)
             scores["mae"] = (matrix * np.abs(place[:, None] - place)).sum(axis=(1, 2)) / n
-            scores["quadratic_kappa"] = kappa_of_matrix(matrix)
+            scores["quadratic_kappa"] = _kappa_of_matrix(matrix)
         return scores
 
 
@@ -323,7 +323,7 @@ def _macro_f1(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
-def kappa_of_matrix(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def _kappa_of_matrix(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns the quadratic kappa of each matrix (R, C, C) of confusion; 1 where rows have one class."""
     place = np.arange(matrix.shape[1])
     distance = (place[:, None] - place) ** 2.0
@@ -333,3 +333,46 @@ def kappa_of_matrix(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     ratio = np.divide(observed, by_chance, out=np.zeros_like(observed), where=by_chance > 0)
     result: NDArray[np.float64] = 1 - ratio
     return result
+
+
+class OrderedLabel(OneLabel):
+    """Answers that are one of labels in an order, such as stars; decided and calibrated as `OneLabel` does.
+
+    The mean absolute error, in steps of the order, and quadratic kappa (Cohen 1968) say how far wrong answers
+    are off, which accuracy does not.
+    """
+
+    score_names: ClassVar = {
+        "accuracy": "accuracy", "mae": "mean absolute error", "quadratic_kappa": "quadratic kappa",
+        **OneLabel.score_names,
+    }  # fmt: skip
+    table: ClassVar = {
+        "accuracy": "accuracy",
+        "macro_f1": "macro F1",
+        "mae": "abs. error",
+        "quadratic_kappa": "quadratic kappa",
+        "log_loss": "log loss",
+    }
+    chosen_by = "quadratic_kappa"
+
+    def few_scores(self, truth: NDArray[np.int64], answers: NDArray[np.int64]) -> dict[str, float]:
+        """Returns the scores of a part of the rows: `accuracy` and `macro_f1`, and what else is quick."""
+        return {**super().few_scores(truth, answers), **_distances(truth, answers)}
+
+    def validation(self, logits: NDArray[np.float32], truth: NDArray[np.int64]) -> dict[str, float]:
+        """Returns what a line of `metrics.jsonl` says of the validation texts."""
+        distances = _distances(truth, logits.argmax(1))
+        return {
+            **super().validation(logits, truth),
+            **{f"val_{name}": score for name, score in distances.items()},
+        }
+
+
+ORDERED_LABELS = OrderedLabel()
+
+
+def _distances(truth: NDArray[np.int64], answers: NDArray[np.int64]) -> dict[str, float]:
+    n = int(max(truth.max(), answers.max())) + 1
+    matrix = np.zeros((1, n, n))
+    np.add.at(matrix[0], (truth, answers), 1)
+    return {"mae": _mean_error(truth, answers), "quadratic_kappa": float(_kappa_of_matrix(matrix)[0])}

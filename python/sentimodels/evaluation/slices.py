@@ -18,8 +18,8 @@ from sentitok.scripts import script_of
 
 from ..data.normalization import n_words
 from ..text.encoder import TextEncoder
-from ..text.hashed_ngrams import HashedNgrams
 from ..text.vocabulary import OpenVocabulary
+from ..text.words import HashedNgrams
 from .predictions import Predictions
 
 __all__ = ["accuracy_interval", "confused_pairs", "slices", "vocabulary_facts", "wilson"]

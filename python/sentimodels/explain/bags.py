@@ -24,10 +24,9 @@ from ..models.nb import NaiveBayes
 from ..models.tfidf import Tfidf
 from ..nn.ordinal import CutPoints
 from ..text.encoder import Encoder
-from ..text.hashed_ngrams import HashedNgrams
 from ..text.ngrams import ngrams
 from ..text.reading import ReadToken, read_tokens
-from ..text.words import _BEGIN, _CHARS, _END, WordNgrams
+from ..text.words import _BEGIN, _CHARS, _END, HashedNgrams, WordNgrams
 from .attribution import Attribution, Feature, scores_of
 
 __all__ = ["Occurrence", "attribute_bag", "is_bag", "occurrences"]

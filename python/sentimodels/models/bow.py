@@ -17,9 +17,8 @@ from torch import Tensor, nn
 from ..config import CharNgrams, Section
 from ..nn.bag import LinearBag, bag
 from ..nn.ordinal import CutPoints, cumulative_loss
-from ..text.hashed_ngrams import HashedNgrams
 from ..text.vocabulary import Inputs
-from ..text.words import TOKEN_PATTERN
+from ..text.words import TOKEN_PATTERN, HashedNgrams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,6 @@ from ..evaluation.predictions import text_logits
 from ..evaluation.thresholds import FILE as THRESHOLDS
 from ..evaluation.thresholds import Thresholds, picker
 from ..models import Fits, architecture, build
-from ..runs import out_of_fold
 from ..runs.directory import absolutize_paths, begin_run
 from ..runs.encoded import EncodedTables, settled_task
 from ..runs.execute import Recipe
@@ -204,5 +203,7 @@ class ClassificationRecipe(Recipe[RunConfig]):
 
     def _keep_answers(self, probs: NDArray[np.float32]) -> None:
         """Keeps the answers to the rows of a fold."""
+        from ..runs import out_of_fold
+
         assert self.tables.test is not None
         out_of_fold.save(self.out, self.tables.test, probs)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..config import OrdinalConfig, RunConfig
-from ..evaluation.ordered_labels import ORDERED_LABELS
+from ..evaluation.one_label import ORDERED_LABELS
 from .classification import Classification, TaskRows
 
 __all__ = ["LOSSES", "Ordinal", "of_rows"]

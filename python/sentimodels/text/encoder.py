@@ -1,7 +1,7 @@
 """From texts to ids: the tokenizer of a run, what its tokens read, and vectors for them.
 
 A run's encoder is a `sentitok` tokenizer, given or trained here, or what an architecture
-brings itself (`words.py`, `hashed_ngrams.py`), or whole words (`vocabulary.py`); all are
+brings itself (`words.py`), or whole words (`vocabulary.py`); all are
 asked through one interface (`vocabulary.py`). For a model that composes tokens from character
 n-grams, their rows are found here too, so that the model itself looks nothing up by text.
 """
@@ -23,10 +23,9 @@ from ..data.encoded import Encoded, encode_texts
 from ..data.normalization import prepared
 from ..data.opening import open_text
 from ..errors import CheckpointError, ConfigError, DataError
-from .hashed_ngrams import HashedNgrams
 from .ngrams import NgramIndex
 from .vocabulary import Inputs, OpenVocabulary, Subwords, Vocabulary, as_saved
-from .words import WordNgrams
+from .words import HashedNgrams, WordNgrams
 
 __all__ = [
     "Encoder",

@@ -16,9 +16,8 @@ from sentitok.spelling import readable, spelled_tokens
 
 from ..data.normalization import Aligned, align
 from .encoder import TextEncoder
-from .hashed_ngrams import HashedNgrams
 from .vocabulary import OpenVocabulary
-from .words import WordCutter, WordNgrams
+from .words import HashedNgrams, WordCutter, WordNgrams
 
 __all__ = ["ReadToken", "places_read", "plain_words", "read_tokens", "unknown_parts"]
 

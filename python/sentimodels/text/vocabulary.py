@@ -1,8 +1,8 @@
 """`Vocabulary`: what a model needs to know of whatever turns texts into ids.
 
-Subword tokenizers (`Subwords`), whole words (`OpenVocabulary`) and bags of n-grams (`words.py`,
-`hashed_ngrams.py`) all answer the same questions: how many ids there are, which one is padding, which are
-special, what each token reads. Lengths and lower case are for `encoder.py`.
+Subword tokenizers (`Subwords`), whole words (`OpenVocabulary`) and bags of n-grams (`words.py`) all
+answer the same questions: how many ids there are, which one is padding, which are special, what each token
+reads. Lengths and lower case are for `encoder.py`.
 """
 
 import hashlib

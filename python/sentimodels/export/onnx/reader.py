@@ -23,10 +23,9 @@ from ...data.encoded import Encoded, encode_texts
 from ...data.normalization import prepared
 from ...data.opening import read_small
 from ...errors import CheckpointError
-from ...text.hashed_ngrams import HashedNgrams
 from ...text.ngrams import NgramIndex
 from ...text.vocabulary import OpenVocabulary, Subwords, Vocabulary
-from ...text.words import WordNgrams
+from ...text.words import HashedNgrams, WordNgrams
 
 __all__ = ["ABOUT", "FORMAT", "OnnxReader"]
 
