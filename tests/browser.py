@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from web_server import Client
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 # It calls nobody, and runs where it is not allowed a sandbox of its own.
 FLAGS = [
@@ -166,6 +168,26 @@ def opened(browser: Any, url: str, window: Any = None, **options: Any) -> Iterat
         page.leave()
         raise
     page.close()
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Any]:
+    """A browser."""
+    with browser() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def window(chrome: Any) -> Any:
+    """A window that the tests of a file share."""
+    return chrome.new_context(viewport=VIEWPORT).new_page()
+
+
+@pytest.fixture
+def page(chrome: Any, client: Client, window: Any) -> Iterator[Watched]:
+    """The page of the server that the file's `client` asks."""
+    with opened(chrome, client.url, window) as made:
+        yield made
 
 
 # The least contrast of text against what is behind it that WCAG 2.1 asks for.

@@ -29,7 +29,7 @@ MISSING = [
     name for name in ("torch", "sklearn", "pydantic", "safetensors", "tomlkit") if not _installed(name)
 ]
 
-pytest_plugins = ["cli_runs"] if MISSING else ["bench_results", "cli_runs", "run_fixtures"]
+pytest_plugins = ["browser", "cli_runs", *([] if MISSING else ["bench_results", "run_fixtures"])]
 collect_ignore = ["sentimodels"] if MISSING else []
 
 ROOT = Path(__file__).resolve().parent.parent

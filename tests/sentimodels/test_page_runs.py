@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("starlette", reason="the extra `web` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
 
-from browser import HOSTILE, VIEWPORT, Watched, browser, check_look, check_stays_text, opened
+from browser import HOSTILE, Watched, check_look, check_stays_text, opened
 from labelled_reviews import tree, write
 from language_runs import TEXTS, language_run
 from sentimodels import Classifier
@@ -46,23 +46,6 @@ def client(folder: Path) -> Iterator[Client]:
 
     models["lstm"].predict = predict
     with serving(create_app(models, Limits(threads=4), more=routes)) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def chrome() -> Iterator[Any]:
-    with browser() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def window(chrome: Any) -> Any:
-    return chrome.new_context(viewport=VIEWPORT).new_page()
-
-
-@pytest.fixture
-def page(chrome: Any, client: Client, window: Any) -> Iterator[Watched]:
-    with opened(chrome, client.url, window) as made:
         yield made
 
 

@@ -12,7 +12,7 @@ import sentitok
 pytest.importorskip("starlette", reason="the extra `web` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
 
-from browser import HOSTILE, VIEWPORT, Watched, browser, check_look, check_stays_text, opened
+from browser import HOSTILE, Watched, check_look, check_stays_text, opened
 from sentitok.web import Limits, TokenizerModel, create_app
 from web_server import Client, serving
 
@@ -31,23 +31,6 @@ def client(tokenizer: sentitok.Tokenizer, sherlock: Path) -> Iterator[Client]:
     other = sentitok.train_wordpiece(sherlock, vocab_size=600)
     models = {"bytes": Late(tokenizer), "words": TokenizerModel(other)}
     with serving(create_app(models, Limits())) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def chrome() -> Iterator[Any]:
-    with browser() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def window(chrome: Any) -> Any:
-    return chrome.new_context(viewport=VIEWPORT).new_page()
-
-
-@pytest.fixture
-def page(chrome: Any, client: Client, window: Any) -> Iterator[Watched]:
-    with opened(chrome, client.url, window) as made:
         yield made
 
 
