@@ -10,11 +10,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from web_server import Client
+if TYPE_CHECKING:
+    from web_server import Client
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 # It calls nobody, and runs where it is not allowed a sandbox of its own.
@@ -184,7 +185,7 @@ def window(chrome: Any) -> Any:
 
 
 @pytest.fixture
-def page(chrome: Any, client: Client, window: Any) -> Iterator[Watched]:
+def page(chrome: Any, client: "Client", window: Any) -> Iterator[Watched]:
     """The page of the server that the file's `client` asks."""
     with opened(chrome, client.url, window) as made:
         yield made
