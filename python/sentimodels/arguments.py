@@ -1,7 +1,7 @@
 """What a call in Python may give for an argument, checked: `whole`, `number`, `flag`, `strings`, `texts_of`.
 
 One rule with `sentitok.numbers`: numbers of numpy are taken, truth values are not, nor floats where a number
-is whole, and what is returned is Python's own. Messages are those of `sentimodels`.
+is whole, and results are Python's types. Messages are those of `sentimodels`.
 """
 
 import math

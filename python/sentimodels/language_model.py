@@ -133,7 +133,7 @@ class LanguageModel:
                 and multiplied by if negative; 1 for none.
             stop: strings before which a text ends.
             seed: random seed, from 0 on: the same seed gives the same text for a prompt,
-                whatever the others are. `None`: another each time.
+            whatever the other prompts are. `None`: another each time.
             begin: whether prompts begin a document: the token `end` is put before them.
             window: whether texts may be longer than the context, the oldest tokens being forgotten.
             batch_size: prompts that are continued together at most.
@@ -211,7 +211,7 @@ class LanguageModel:
             seed: as in `generate`.
             begin: as in `generate`.
             batch_size: as in `generate`.
-            watch: called after each step with which of the prompts went on, the logits (B, V) of their next
+            watch: called after each step with which of the prompts continued, the logits (B, V) of their next
                 tokens, and which were taken; such as `sentimodels.generation.decoding.TokenProbs`.
             copies: a counter for prompts that are continued in several calls: equal ones then draw as they
                 would in one call.

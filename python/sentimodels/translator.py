@@ -141,7 +141,7 @@ class Translator:
 
 
 def beam_options(task: Seq2SeqConfig, **given: Any) -> BeamOptions:
-    """Returns how a run searches, with given settings instead of its own.
+    """Returns how a run searches, with given settings instead of the run's.
 
     Raises:
         ConfigError: if one is out of range.

@@ -1,5 +1,5 @@
-"""Language models that follow a reward or preferences: what they are trained on, and what they are worth.
+"""Trains language models on a reward or on preferences, and scores their answers.
 
-It stands above language models, which it trains, and classifiers, whose answers are rewards. Losses are
+It builds on language models, which it trains, and classifiers, whose answers are rewards. Losses are in
 `alignment/ppo_loss.py` and `alignment/dpo.py`.
 """

@@ -1,4 +1,4 @@
-"""`judge`: what a policy's answers to openings are, and what was won over those of its base.
+"""`judge`: scores a policy's answers to openings, and compares them with those of its base.
 
 Divergence and distinct n-grams are reported with every reward: a reward can be had by texts that nobody would
 want, which is called reward hacking, and these two show it first. `warnings` says it in words.
@@ -28,11 +28,11 @@ _AT_ONCE = 32
 
 @dataclass(frozen=True)
 class Judged:
-    """Answers, and what they are.
+    """Answers and their scores.
 
     Attributes:
         answers: the texts.
-        rewards: (n,) what each is worth; `None` without a reward.
+        rewards: (n,) the reward of each; `None` without a reward.
         kl: (n,) nats of divergence from the base along each answer.
     """
 
@@ -56,7 +56,7 @@ def judge(
         reference: what it began as; `None`: the policy is that.
         openings: ids of each.
         drawing: how answers are drawn.
-        reward: what whole texts are worth, if that is known.
+        reward: gives the rewards of whole texts, or `None`.
         seed: random seed.
     """
     answers = drawing.draw(policy, openings, seed)

@@ -48,7 +48,7 @@ class Learned(Protocol):
 
 
 class Loop(Protocol):
-    """What is called as `Trainer.fit` is."""
+    """A training loop with the interface of `Trainer.fit`."""
 
     def fit(self, module: nn.Module, task: Any, *, folder: Path | None = None, resume: bool = False) -> Fit:
         """Trains the module in place."""
@@ -63,7 +63,7 @@ class Setup:
         loaded: the base; its module is the policy.
         reference: a copy of it that stays as it is.
         drawing: how answers are drawn.
-        reward: what texts are worth, if that is known.
+        reward: gives the rewards of texts, or `None`.
         end: the token that ends a document, if the base has one.
         context: tokens that the model reads at most; `None`: any number.
         say: called with what the user should know.
@@ -161,7 +161,7 @@ class Method(Protocol):
     """How a policy is trained.
 
     Attributes:
-        tables: what was read, by role.
+        tables: the tables read, by role.
         judged: ids of the openings that judge.
     """
 
@@ -227,7 +227,7 @@ class FollowReward:
         )  # fmt: skip
 
     def scores(self) -> dict[str, Any]:
-        """Returns nothing: what a policy is worth are its rewards."""
+        """Returns no scores: a policy is judged by its rewards."""
         return {}
 
     def steps(self) -> int:

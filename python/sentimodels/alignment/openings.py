@@ -34,7 +34,7 @@ def sources_of(config: AlignConfig, tables: dict[str, Table]) -> list[dict[str, 
 
     Args:
         config: names the base and the reward's run.
-        tables: what is read here, by role: `train` and `judge`.
+        tables: the tables read here, by role: `train` and `judge`.
     """
     sources = sources_of_start(config.base)
     if config.task.reward_run is not None:

@@ -1,9 +1,9 @@
 """`PPO`: the loop that has a policy follow a reward, answer by answer.
 
-A step draws answers to a batch of openings, asks what they are worth, estimates advantages, and goes over the
+A step draws answers to a batch of openings, computes their rewards, estimates advantages, and goes over the
 answers some times in mini-batches (Schulman et al. 2017; Ziegler et al. 2019). The penalty for leaving the
-reference follows its target. Which openings a step has and what is drawn are functions of seed and step
-alone, so a run that was stopped continues from its state, on a CPU to the same bytes.
+reference follows its target. The openings and the draws of a step depend on seed and step alone, so a run
+that was stopped continues from its state, on a CPU to the same bytes.
 """
 
 import time
@@ -62,7 +62,7 @@ class PPO:
         reference: what it began as; it never moves.
         openings: ids of those to train on.
         drawing: how answers are drawn.
-        score: what whole texts are worth.
+        score: gives the rewards of whole texts.
         task: `[task]`.
         optim: `[optim]`.
         train: `[train]`.
@@ -189,7 +189,7 @@ class PPO:
         }  # fmt: skip
 
     def _draw(self) -> _Rollout:
-        """Draws the answers of a step, and asks what they are worth."""
+        """Draws the answers of a step and computes their rewards."""
         at = self.progress
         batch = [self.openings[row] for row in self._rows(at.step)]
         seed = (self.config.seed << 32) + at.step

@@ -4,8 +4,8 @@ A text is an episode, each of its tokens an action. Its score comes at the last 
 policy pays for leaving its reference (Ziegler et al. 2019, eq. 2). Advantages are generalized estimates
 (GAE, Schulman et al. 2016, eq. 16), losses those of Schulman et al. 2017: the policy's (eq. 7) and the
 value's, clipped alike as in its implementations. Losses are of each token, (B, T), so that the caller sums
-them over tokens and counts. `mask` is True at the tokens of the answer, which stand together; what is
-elsewhere is 0 in every result. Texts are drawn by `generation/decoding.py`.
+them over tokens and counts. `mask` is True at the tokens of the answer, which are adjacent; results are 0
+elsewhere. Texts are drawn by `generation/decoding.py`.
 """
 
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ def gae(
         lam: 0 trusts the values, 1 the rewards alone.
 
     Raises:
-        ValueError: if the tokens of an answer do not stand together, or a factor is out of [0, 1].
+        ValueError: if the tokens of an answer are not adjacent, or a factor is out of [0, 1].
     """
     for name, factor in (("gamma", gamma), ("lam", lam)):
         if not 0 <= factor <= 1:
@@ -169,7 +169,7 @@ class AdaptiveKL:
                 raise ValueError(f"{name} {getattr(self, name):g}: expected a number above 0")
 
     def update(self, divergence: float) -> float:
-        """Moves beta by what was observed; returns it.
+        """Moves beta by the observed divergence; returns it.
 
         e = clip(divergence / target - 1, -0.2, 0.2), then beta (1 + K e).
         """

@@ -1,4 +1,4 @@
-"""Rollouts: answers that a policy draws to openings, and `Reward`, what texts are worth to a classifier.
+"""Rollouts: answers that a policy draws to openings, and `Reward`, a classifier's rewards of texts.
 
 Tokens are drawn from the policy's own distribution (temperature 1, all tokens), with a cache, in batches;
 a seed and an opening give the same answer, whatever the batch.
@@ -29,7 +29,7 @@ __all__ = ["Answers", "Drawing", "Reward", "load_reward"]
 
 @dataclass(frozen=True)
 class Answers:
-    """What was drawn.
+    """Drawn answers.
 
     Attributes:
         ids: (B, T + 1), openings and answers, padded on the right.
@@ -127,10 +127,10 @@ _LEAST = 1e-6
 
 
 class Reward:
-    """What texts are worth.
+    """Computes rewards of texts by a classifier.
 
     A label counts for its log-odds, log p - log (1 - p), or for its probability p, after the temperature of
-    the run. Log-odds have no end, so that a text that is already surely of the label can be worth more; the
+    the run. Log-odds are unbounded, so a text that is already surely of the label can gain more; the
     probability ends at 1.
 
     Args:
@@ -154,7 +154,7 @@ class Reward:
         self._weights = np.array([weights.get(label, 0.0) for label in labels.names])
 
     def __call__(self, texts: list[str]) -> NDArray[np.float64]:
-        """Returns what each text is worth (n,)."""
+        """Returns the reward of each text (n,)."""
         probs = np.asarray(answer(self._predictor, texts)[0], np.float64)
         if self._kind == "log-odds":
             probs = np.clip(probs, _LEAST, 1 - _LEAST)
@@ -168,7 +168,7 @@ def load_reward(task: JudgedConfig, device: str) -> Reward | None:
 
     Raises:
         CheckpointError: if its run is none, or altered.
-        ConfigError: if no label is named, or the run does not have it.
+        ConfigError: if no label is named, or the run lacks it.
     """
     if task.reward_run is None:
         return None

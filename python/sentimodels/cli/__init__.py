@@ -40,7 +40,7 @@ class _End:
 
     Taking Python down would look through the objects of torch's modules one by one, for an eighth of a
     second; threads of torch's communication, which outlive a group of processes, now and then abort one
-    meanwhile; and what is left of triton's is counted, and called leaked in thirty lines.
+    meanwhile; and the remaining objects of triton are reported as leaks in thirty lines.
     """
 
     code: object = 1

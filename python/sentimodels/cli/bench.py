@@ -141,7 +141,7 @@ def _measured(
             began = time.perf_counter()
             classifier.predict_proba([text])
             alone.append(1000 * (time.perf_counter() - began))
-    # What is fitted at once has no steps: it reads each token once.
+    # Models that are fitted at once have no steps: they read each token once.
     fit, at_once = about["fit"], about["seconds"]["fit"]
     trained, seconds = (fit["tokens"], fit["seconds"]) if fit["tokens"] else (n_tokens, at_once)
     return {

@@ -1,6 +1,6 @@
 """`Command`: what every subcommand of `senti` shares: exit codes and error lines.
 
-Exit codes are those of `sentitok`: 0 done; 1 it ran and the answer is no, or the work failed; 2 wrong call,
+Exit codes are those of `sentitok`: 0 done; 1 the answer is negative, or the work failed; 2 wrong call,
 file or configuration; 130 Ctrl-C.
 """
 
@@ -58,7 +58,7 @@ JsonLines = Annotated[
     ),
 ]
 
-# What some commands need, and others, such as `predict`, do without.
+# Packages of the extra that only some commands import; `predict` works without them.
 _OF_THE_EXTRA = ("matplotlib", "scipy", "sklearn", "tomlkit")
 
 

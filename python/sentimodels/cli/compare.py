@@ -181,7 +181,7 @@ def _in_folds(runs: list[Path], data: Path | None) -> bool:
 
 
 def _compare_folds(output: Output, runs: list[Path]) -> None:
-    """Compares groups of folds, and prints what is found."""
+    """Compares groups of folds, and prints the result."""
     from ..evaluation.comparison import compare_folds
     from ..runs.out_of_fold import fold_scores
 
@@ -198,7 +198,7 @@ def _compare_folds(output: Output, runs: list[Path]) -> None:
 
 
 def _threshold_grids(runs: list[dict[str, Any]]) -> list[Any]:
-    """Returns the scores of the answers that runs with thresholds give by them, runs side by side."""
+    """Returns the scores of the answers by thresholds, one column a run."""
     found = {run["run"]: run["thresholds"] for run in runs if "thresholds" in run}
     if not found:
         return []
@@ -223,7 +223,7 @@ def _said_correction(value: Mapping[str, Any]) -> str:
 
 
 def _score_grid(title: str, runs: list[dict[str, Any]], names: Mapping[str, str]) -> Any:
-    """Returns scores below each other, runs side by side: names of runs may be long."""
+    """Returns scores below each other, one column a run: names of runs may be long."""
     rows = []
     for key, name in names.items():
         if all(run.get(key) is None for run in runs):

@@ -282,7 +282,7 @@ def _page(value: dict[str, Any], kind: "Answers") -> list[Any]:
 
 
 def _score_grid(value: dict[str, Any], kind: "Answers") -> Any:
-    """All rows, the constant answer, unseen rows and memory side by side."""
+    """A table with all rows, the constant answer, unseen rows and memory as columns."""
     majority = value["majority"]
     columns: dict[str, dict[str, Any]] = {f"always {majority['label']}": majority}
     if value.get("unseen", {}).get("n_seen") and value["unseen"]["n"]:
@@ -347,7 +347,7 @@ def threshold_grid(title: str, value: dict[str, Any]) -> Any:
 
 
 def note_chosen_here(output: Output, found: dict[str, Any] | None, n: int, run: str = "") -> None:
-    """Says where the rows that are scored are those which chose the thresholds of a run."""
+    """Notes if the scored rows are the ones that chose the thresholds of a run."""
     if found is None or not found["chosen_here"]:
         return
     name, crossed = found["rule"].partition("=")[0], found["crossed"]

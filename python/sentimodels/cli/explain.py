@@ -1,7 +1,7 @@
 """`senti explain`: what each token of a text adds to the answer of a run.
 
-Blue raises what is explained, orange lowers it, as on the page; the table says the same in numbers, for pipes
-and for eyes that do not tell the two apart.
+Blue raises the explained answer, orange lowers it, as on the page; the table gives the same in numbers, for
+pipes and for readers who cannot distinguish the colours.
 """
 
 import io

@@ -150,7 +150,7 @@ def _classifier(
     *,
     force: bool,
 ) -> None:
-    """Writes a classifier in a format of the table, with what was `asked` of it."""
+    """Writes a classifier in a format of the table, with the `asked` options."""
     from ..evaluation.thresholds import FILE as THRESHOLDS
     from ..runs.families import CLASSIFIER
 

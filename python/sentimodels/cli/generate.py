@@ -1,7 +1,7 @@
 """`senti generate`: prompts in, continued texts out.
 
 One prompt is written as it comes; several go through the model together, and come out in their order. On a
-terminal without a prompt, one is asked for, again and again, and each stands alone.
+terminal without a prompt, it asks for prompts repeatedly, each independent of the others.
 """
 
 import os
@@ -372,7 +372,7 @@ def _ask(writer: _Writer) -> None:
 
 
 def _shown(text: str) -> str:
-    """Returns what is written of a text: on a terminal without control characters."""
+    """Returns a text for the output: on a terminal without control characters."""
     return text.translate(_CONTROLS) if sys.stdout.isatty() else text
 
 

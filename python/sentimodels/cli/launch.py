@@ -193,8 +193,8 @@ def run(
         config: the run, or `None` to resume the one in the folder.
         page: writes the summary, of what the command prints as JSON and the folder.
         force: whether a run in the folder is renamed.
-        dry_run: whether to take some steps alone, and say what was seen.
-        more: returns what is printed besides `run.json`, of the folder.
+        dry_run: whether to take some steps only, and report time and memory.
+        more: returns further values to print besides `run.json`, given the folder.
         given: further arguments of `runs.execute.train`.
     """
     from ..runs.directory import restarted
@@ -346,7 +346,7 @@ def drawn(console: "Console") -> Iterator[Draw]:
         yield draw
 
 
-# What people call some of what is planned.
+# Names of some values of a plan in the output.
 _NAMES = {
     "seconds": "time", "memory_bytes": "peak memory", "tokens_per_second": "tokens/s",
     "rows_per_second": "rows/s",
@@ -355,7 +355,7 @@ _NEXT = ("next", "the same command without --dry-run")
 
 
 def dry_run_of(output: Output, recipe: "Recipe[Any]", runs: int = 1) -> None:
-    """Tries a run and prints what was seen; of several that differ little, one is tried for all.
+    """Tries a run and prints its plan; of several that differ little, one is tried for all.
 
     Raises:
         Exit: with 1, if the model does not fit into memory.

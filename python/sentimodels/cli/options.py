@@ -1,8 +1,8 @@
 """The options of a command that set a key of its configuration, made from the fields.
 
 A field with a `flag` (`config/`) is an option here: its name, kind, limits and help come from the field, so
-nothing is written twice. The keys of models differ by architecture; the few that are options are in a table
-of their own.
+nothing is written twice. The keys of models differ by architecture; the few that are options are in a
+separate table.
 """
 
 import inspect
@@ -156,7 +156,7 @@ def with_options(
         command(**values)
 
     first = 1 + [parameter.name for parameter in own].index("out")
-    # 2026-11-23: typer reads it; functions have none in the types
+    # 2026-11-23: typer reads it; the type of a function lacks it
     called.__signature__ = inspect.Signature([*own[:first], *made, *own[first:]])  # type: ignore[attr-defined]
     return called
 
@@ -243,10 +243,10 @@ DryRun = Annotated[
 
 
 def refuse_others(*given: object) -> None:
-    """Refuses what was given together with `--resume`.
+    """Refuses options given together with `--resume`.
 
     Raises:
-        UsageError: if anything was.
+        UsageError: if there are any.
     """
     if words := [word for value in given if value for word in _words(value)]:
         raise UsageError(
@@ -255,7 +255,7 @@ def refuse_others(*given: object) -> None:
 
 
 def _words(given: object, before: str = "") -> Iterator[str]:
-    """Yields what was given: the keys of a tree of the configuration, or a value."""
+    """Yields the names of given options: the keys of a tree of the configuration, or a value."""
     if isinstance(given, Mapping):
         for key, value in given.items():
             yield from _words(value, f"{before}{key}.") if isinstance(value, Mapping) else (f"{before}{key}",)
@@ -367,7 +367,7 @@ def of_presets(incomplete: str) -> list[str]:
 
 
 def of_field(key: str, field: Any) -> Callable[[str], list[str]] | None:
-    """Returns what offers the values of a key of the configuration; `None` where any may stand.
+    """Returns a function that completes the values of a configuration key; `None` where any value is allowed.
 
     A table that needs torch is imported when the shell asks for it.
     """

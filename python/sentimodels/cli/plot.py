@@ -1,4 +1,4 @@
-"""`senti plot`: pictures of runs side by side.
+"""`senti plot`: pictures that compare runs.
 
 What kinds there are, and what each reads, is the table of `plots/`; here the sources are read and named.
 """

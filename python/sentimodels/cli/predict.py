@@ -313,7 +313,7 @@ def _is_rule(written: str) -> bool:
 def _told(
     parts: Iterator[tuple[str, int]], progress: Progress | None, total: int
 ) -> Iterator[tuple[str, int]]:
-    """Yields parts of the output, and tells how many texts they answer so far."""
+    """Yields parts of the output, and reports how many texts they answer so far."""
     done = 0
     for part, n in parts:
         yield part, n

@@ -16,7 +16,7 @@ from .launch import Stopper, watched
 if TYPE_CHECKING:
     from ..runs.reproduce import Reproduction
 
-# What is equal, best first.
+# Equal parts of two runs, best first.
 _VERDICTS = {"weights": "the weights are equal", "scores": "the scores are equal", "neither": "neither"}
 
 

@@ -1,4 +1,4 @@
-"""`senti serve`: runs on a page, side by side."""
+"""`senti serve`: one or several runs on a page."""
 
 import os
 from pathlib import Path

@@ -221,7 +221,7 @@ def _failed(about: dict[str, Any], folder: Path) -> str:
 
 
 def _ending(folder: Path, runs: str) -> str:
-    """Says where the runs of a group are, and what shows them side by side."""
+    """Says where the runs of a group are, and which command compares them."""
     return lines([("written", f"{folder}/{runs}"), ("next", f"senti runs {folder}")])
 
 

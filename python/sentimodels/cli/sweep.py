@@ -78,7 +78,7 @@ def sweep(
         raise UsageError("give several values of a key, as in --set optim.lr=1e-3,3e-3")
     limit = None if budget is None else seconds(budget, "--budget")
     base = trees(config, [], tree_of({**given, "data__train": data}))
-    # The first combination tells which rows there are; all have the same.
+    # The first combination determines the rows; all have the same.
     first: dict[str, Any] = {}
     for key, value in tried[0].items():
         set_value(first, f"{key}={value}")

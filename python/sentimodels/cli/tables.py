@@ -1,6 +1,6 @@
 """`SOURCE` arguments and column flags that the commands share, and how reports are laid out.
 
-The flags are those of `read_table`; what was guessed is reported on stderr.
+The flags are those of `read_table`; guesses are reported on stderr.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -202,9 +202,9 @@ READING: Mapping[str, Any] = {
     "where": Where, "encoding": Encoding, "separator": Separator, "header": Header,
     "max_line_bytes": MaxLineBytes, "limit": Limit, "skip": Skip, "clean": Clean,
 }  # fmt: skip
-# Those of commands to which each row matters; others leave out rows without label, and say how many.
+# Options of commands that need each row; the other commands drop rows without label, and say how many.
 _ROWS: Mapping[str, Any] = {"unlabelled": Unlabelled, "empty": Empty}
-# The same where a run says what is usual.
+# The same with the defaults of a run.
 _ROWS_OF_RUN: Mapping[str, Any] = {
     "unlabelled": Annotated[
         Literal["error", "drop"] | None,
@@ -276,7 +276,7 @@ def read(
     sample: bool = True,
     **more: Any,
 ) -> "Table":
-    """Reads a table, as the training file of `run` where nothing is named; says what was guessed.
+    """Reads a table, as the training file of `run` where nothing is named; reports guesses.
 
     A `limit` is drawn from the whole file, unless `sample` is false.
     """
@@ -341,7 +341,7 @@ def say_notes(output: Output, table: "Table") -> None:
 
 
 def grid(title: str, head: list[str], rows: list[list[str]]) -> "Group":
-    """Returns a table: the first column to the left, the others to the right."""
+    """Returns a table: the first column aligned to the left, all further ones to the right."""
     from rich import box
     from rich.console import Group
     from rich.table import Table as RichTable

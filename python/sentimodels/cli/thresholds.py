@@ -109,7 +109,7 @@ def thresholds(
         output, run, table, even_if_trained=even_if_trained, device=device, windows=windows, more=READ_WHOLE
     )
     known = predictions.labelled()
-    drawn = known  # with the thresholds of the run, until others are chosen
+    drawn = known  # with the thresholds of the run, until the user chooses new ones
     labels, truth = known.labels, known.truth
     value: dict[str, Any] = {"run": str(run), "n": len(known), "rule": None, "written": None}
     value["coverage"] = coverage(labels, known.probs, truth)

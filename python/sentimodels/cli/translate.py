@@ -172,7 +172,7 @@ def text(
 
 
 def _written(output: Output, source: str, ranked: "Sequence[Translation]", *, scored: bool) -> str:
-    """Returns what is written of a text: an object, its translation, or several with their scores."""
+    """Returns the output of a text: an object, its translation, or several with their scores."""
     if output.as_json:
         best = [{"text": one.text, "log_prob": one.log_prob, "score": one.score} for one in ranked]
         return json_line({"schema": output.schema, "source": source, "translations": best}) + "\n"

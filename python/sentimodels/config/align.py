@@ -41,7 +41,7 @@ ALIGN_OPTIM: dict[str, Any] = {
 
 
 class AlignDataConfig(Section):
-    """What is read, and which part of it judges."""
+    """The input, and which part of it judges."""
 
     panel: ClassVar[str] = "Input"
 
@@ -133,7 +133,7 @@ class AlignDataConfig(Section):
 
 
 class JudgedConfig(Section):
-    """What both methods have: answers, what they are worth, and how far they may go."""
+    """Settings of both methods: answers, their rewards, and how far they may go."""
 
     reward_run: str | None = Field(
         default=None,

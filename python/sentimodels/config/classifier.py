@@ -1,7 +1,8 @@
 """The configuration of a classifier: `RunConfig` = data + model + task + optim + train, written as TOML.
 
-`DataConfig` says what is read, and how texts become ids; `ClassificationConfig` and `DistillationConfig` what
-is learned. The section `[model]` sits in the file of the architecture, `[optim]` and `[train]` in `train.py`.
+`DataConfig` has the input and how texts become ids; `ClassificationConfig` and `DistillationConfig` the
+training objective. The section `[model]` sits in the file of the architecture, `[optim]` and `[train]` in
+`train.py`.
 """
 
 import math
@@ -46,7 +47,7 @@ Empty = Literal["keep", "drop"]
 
 
 class DataConfig(Section):
-    """What is read, and how texts become ids."""
+    """The input, and how texts become ids."""
 
     panel: ClassVar[str] = "Input"
 

@@ -1,7 +1,7 @@
 """`LanguageConfig` = data + model + task + optim + train of a language model, written as TOML.
 
-The sections `[model]` and `[optim]` are those of classifiers; a corpus, what is predicted, and how long
-training continues have sections of their own here.
+The sections `[model]` and `[optim]` are those of classifiers; the corpus, the objective and the length of
+training have sections here.
 """
 
 from typing import Annotated, ClassVar, Literal
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class CorpusConfig(Section):
-    """What is read, and how it becomes rows of ids."""
+    """The input, and how it becomes rows of ids."""
 
     panel: ClassVar[str] = "Input"
 
@@ -222,7 +222,7 @@ class PretrainConfig(LoopConfig, StartConfig):
     )
 
     def budget_of(self, stop: str) -> str:
-        """Returns which budget ended a run that went on to its end; of another run why it stopped."""
+        """Returns the budget that ended a completed run, or why a run stopped early."""
         return "tokens" if stop == "epochs" and self.tokens is not None else stop
 
 

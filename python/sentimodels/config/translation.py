@@ -30,7 +30,7 @@ BleuTokenizer = Literal["auto", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "ch
 
 
 class ParallelConfig(Section):
-    """What is read, and how it becomes ids."""
+    """The input, and how it becomes ids."""
 
     panel: ClassVar[str] = "Input"
 

@@ -4,7 +4,7 @@
 leaves out empty lines. `split` divides a table, `Labels`
 orders the classes, `encode_texts` turns texts into ids once, `batches` yields
 them by length. `TrainingRecord` is what a run directory keeps of its data, so
-that `evaluate` can tell which rows were seen.
+that `evaluate` knows which rows were seen.
 """
 
 from .encoded import Batch, Encoded, batches, encode_texts, padding_share, plan

@@ -65,8 +65,8 @@ class Cells:
     Attributes:
         by_name: the cells of each column.
         line_of: returns the line of a row, counted from 0 within these; `None` where rows have no line.
-        is_row: which of them are rows of the table; the others are only counted, as blank lines and headers
-            that are repeated.
+        is_row: which of them are rows of the table; blank lines and repeated headers are not, and only
+            counted, because lines are numbered by them.
         several_lines: of a column, the quoted cells that hold lines which may be rows, with their places.
     """
 
@@ -88,7 +88,7 @@ class OpenTable:
         note: how the file is written, where that was recognised.
         doubtful: the first row was taken for the names, but may be a row.
         header: the first row names the columns.
-        fixed: the format has these columns and no others, by their roles: `text`, `label`, `group`, `id`.
+        fixed: the format has exactly these columns, by their roles: `text`, `label`, `group`, `id`.
     """
 
     names: Sequence[str]
@@ -337,7 +337,7 @@ def _wordiest(names: Sequence[str], taken: set[str], sample: Mapping[str, Sequen
 
 
 def _are_texts(cells: Sequence[str]) -> bool:
-    """Whether at least half of the cells are neither blank nor numbers, or there are too few to tell."""
+    """Whether at least half of the cells are neither blank nor numbers, or there are too few to decide."""
     n_texts = sum(bool(cell.strip()) and _NUMBER.fullmatch(cell) is None for cell in cells)
     return len(cells) < _FEW or n_texts * 2 >= len(cells)
 
@@ -467,7 +467,7 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
 
 
 def texts_of(table: OpenTable, asked: Columns, path: Path) -> tuple[Iterator[str], list[str]]:
-    """Returns the texts of a table, read in memory that does not grow with it, and notes on what was guessed.
+    """Returns the texts of a table, read in memory that does not grow with it, and notes on guesses.
 
     Raises:
         DataError: if the column is missing or unclear, or a cell is not one text.
@@ -550,7 +550,7 @@ def open_json_lines(file: TextFile, *, lists: bool = False) -> OpenTable:
 
 
 def _present(records: list[dict[str, Any]], name: str, path: Path, numbers: list[int]) -> list[Any]:
-    """Returns a value of each record, which must have it."""
+    """Returns a value of each record; raises if one lacks it."""
     try:
         return [record[name] for record in records]
     except KeyError:

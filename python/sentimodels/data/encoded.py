@@ -38,10 +38,10 @@ class Encoded:
         text_lengths: tokens of each text before any cut; int64, n_texts.
         max_tokens: the longest row allowed.
         n_cut: how many texts were longer than `max_tokens`.
-        pad_id: what fills up a batch; the mask, not this id, says what is real.
+        pad_id: fills up a batch; the mask, not this id, says which tokens are real.
         fingerprint: of the tokenizer, so that ids never meet another's embeddings.
         unknown: words that only these texts have; their ids are the last of all.
-        n_known: ids below this have a row in the model; those of `unknown` are the others.
+        n_known: ids below this have a row in the model; the remaining ids are those of `unknown`.
         ngrams: rows of the character n-grams of each id, `unknown` ones too, for a model that reads them.
     """
 
@@ -203,7 +203,7 @@ def _fit(
     if long == "windows":
         return [np.asarray(row) for row in tokenizer.windows(text, limit, stride)]
     if long == "head-tail":
-        # The template's tokens stand at the ends, and both ends are kept.
+        # The template's tokens are at the ends, and both ends are kept.
         tail = limit // 2
         return [np.concatenate([ids[: limit - tail], ids[len(ids) - tail :]])]
     return [tokenizer.encode(text, max_tokens=limit).ids]
@@ -215,7 +215,7 @@ def _gather(
     replaced: dict[int, list[NDArray[Any]]],
     dtype: type,
 ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
-    """Puts the replaced texts' rows where the texts stood; the rest is copied in runs."""
+    """Puts the replaced texts' rows in their places; the rest is copied in runs."""
     n_texts = len(offsets) - 1
     parts: list[NDArray[Any]] = []
     lengths: list[NDArray[np.int64]] = []

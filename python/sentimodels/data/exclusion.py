@@ -32,7 +32,7 @@ _BRACKET = re.compile(r"-[lr][rsc]b-|\b[lr]rb\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]{1,200}>")
 # Tags that end a line: the text in them is a separate line.
 _LINE_TAG = re.compile(r"</?(?:br|p|div|li|tr|td|th|h[1-6])\b[^<>]{0,200}>", re.IGNORECASE)
-# Most accents; others are taken off character by character, which is slow.
+# Most accents; the remaining ones are taken off character by character, which is slow.
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 # Where a sentence of a line ends. So many words and more are compared, of up to so many sentences together.
 _END = re.compile(r"(?<=[.!?:;])[\"')\]]*(?:\s|<br ?/>)+")
@@ -125,7 +125,7 @@ def _columns(line: str) -> Iterator[str]:
 
 
 def _sentences(line: str) -> Iterator[str]:
-    """Yields what stands between ends of sentences in a line of several."""
+    """Yields the sentences of a line."""
     parts = _END.split(line)
     if len(parts) == 1:
         return
@@ -225,7 +225,7 @@ class Exclusion:
 
 
 def hash_file_of(texts: Iterable[str]) -> tuple[bytes, int]:
-    """Returns the content of a file of hashes, sorted, and how many it has; short texts have none."""
+    """Returns the content of a file of hashes, sorted, and their number; short texts are not hashed."""
     keys = (text_key(_plain(text, " ") if "<" in text or "&" in text else text) for text in texts)
     found = sorted({text_hash(key) for key in keys if key is not None})
     return "".join(f"{line}\n" for line in (_HEAD, *(f"{one:016x}" for one in found))).encode(), len(found)

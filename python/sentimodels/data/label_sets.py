@@ -34,7 +34,7 @@ __all__ = [
     "set_reader",
 ]
 
-# What `--label-separator` may be besides characters: lists, and cells that are one label each.
+# Values of `--label-separator` that are not characters: lists, and cells that are one label each.
 JSON, ONE_LABEL = "json", "none"
 # What tools write between labels, the least ambiguous first.
 _SEPARATORS = ("|", ";", ",")
@@ -54,7 +54,7 @@ class LabelSets(Labels):
 
     Args:
         names: the names.
-        separator: what stands between them in a cell; `JSON` for a list.
+        separator: between them in a cell; `JSON` for a list.
     """
 
     __slots__ = ("separator",)
@@ -149,7 +149,7 @@ def labels_kind(saved: Mapping[str, Any]) -> Labels:
 
 
 def labels_saved(labels: Labels) -> dict[str, Any]:
-    """Returns labels as values that JSON knows: names, and what stands between several, or an order."""
+    """Returns labels as JSON values: names, and the separator of several labels, or an order."""
     saved: dict[str, Any] = {"labels": list(labels.names)}
     if isinstance(labels, LabelSets):
         saved["separator"] = labels.separator
@@ -176,7 +176,7 @@ class SetsAsked:
 def asked_of(
     several: bool, separator: str | None, columns: Sequence[str], like: Mapping[str, str]
 ) -> SetsAsked | None:
-    """Returns how sets are read, by what was named and how an earlier file was read; `None` of one label.
+    """Returns how to read label sets, from the options and how an earlier file was read; `None` of one label.
 
     Raises:
         DataError: if both a separator and columns are named, or a separator cannot be one.
@@ -203,7 +203,7 @@ def asked_of(
 
 
 def parts_of(cell: str) -> list[str]:
-    """Returns what a cell of a sample may hold as labels, to tell labels from other columns."""
+    """Returns the possible labels in a cell of a sample, to distinguish labels from other columns."""
     value = as_list(cell)
     if isinstance(value, list):
         return [str(one) for one in value]

@@ -62,7 +62,7 @@ class LeakReport:
         return self.folded == 0 and self.near <= 0 and self.shared_groups == 0
 
     def lines(self, name: str = "the other file") -> list[str]:
-        """Returns what to tell the user, one sentence each; none if all is clean."""
+        """Returns notes for the user, one sentence each; none if all is clean."""
         if self.clean:
             return []
         share = f"{100 * self.folded / self.n:.1f} %"
@@ -155,14 +155,14 @@ def _example(kind: str, a: Table, b: Table, row_a: int, row_b: int) -> Example:
 
 @dataclass
 class DuplicateReport:
-    """Rows of one table that repeat others.
+    """Repeated rows of one table.
 
     Attributes:
         n: rows.
         exact: rows that repeat an earlier one letter for letter.
         folded: rows that repeat an earlier one except for case and spacing (`exact` among them).
         near: further rows that share most word triples with an earlier one of another group.
-        conflicts: texts (folded) that stand with more than one label.
+        conflicts: texts (folded) that occur with more than one label.
         conflict_rows: rows of those texts.
         empty: rows without text.
         examples: a few of each kind.
@@ -179,7 +179,7 @@ class DuplicateReport:
 
 
 def duplicates(table: Table, *, near: bool = True) -> DuplicateReport:
-    """Finds rows that repeat others, and texts with two labels."""
+    """Finds repeated rows, and texts with two labels."""
     report = DuplicateReport(len(table), empty=sum(not text.strip() for text in table.texts))
     seen: dict[str, int] = {}
     first: dict[str, int] = {}
@@ -251,9 +251,8 @@ def _count_near(table: Table, repeated: NDArray[np.bool_], report: DuplicateRepo
 # one word more is another text. Source: Broder 1997, banding after Leskovec et al., "Mining of Massive
 # Datasets", ch. 3. Every pair found is checked by the Jaccard index of its shingles, so there are no false
 # ones; of pairs at the threshold about one in 10^4 is missed. Time grows with the words, not with the
-# pairs: a crowded bucket links each text to two others only. Our own instead of datasketch 2.0, which found
-# the same pairs of 12,000 tweets in 12 times the time, because it hashes text by text.
-
+# pairs: a crowded bucket links each text to only two more. datasketch 2.0 is not used: it found the same
+# pairs of 12,000 tweets in 12 times the time, because it hashes text by text.
 
 THRESHOLD = 0.8
 _HASHES = 64

@@ -125,7 +125,7 @@ class Aligned:
 
 
 def align(text: str, *, normalized: bool, lowercase: bool) -> Aligned:
-    """Returns what is read of a text, and where it comes from; in Python, for texts that are shown."""
+    """Returns the normalized text with the position of each part; in Python, for texts that are shown."""
     pieces = _normalized_pieces(text) if normalized else [(char, place) for place, char in enumerate(text)]
     if lowercase:
         pieces = [(char.lower(), place) for char, place in pieces]
@@ -234,7 +234,7 @@ def among(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.b
     return inside
 
 
-# Scripts that write words without spaces: there each character stands alone.
+# Scripts that write words without spaces: there each character is a word.
 #
 # Chinese, Japanese, Thai, Lao, Burmese and Khmer. To find the words of such a script takes a dictionary;
 # n-grams of characters do as well for classification (Zhang and LeCun 2017, arXiv 1708.02657).
@@ -286,5 +286,5 @@ def n_words(text: str) -> int:
     """Returns how many words a text has: those between spaces, of such a script its characters."""
     if not stands_alone(text):
         return len(text.split())
-    # Spaces around each character; what is left between spaces is words.
+    # Spaces around each character; the strings between spaces are words.
     return len(_CHARACTER.sub(r" \g<0> ", text).split())

@@ -144,7 +144,7 @@ def _refuse_foreign(path: Path, head: bytes) -> None:
 def encoding_of_files(files: Iterable[Path]) -> str:
     """Returns the encoding of those of some files that are not UTF-8.
 
-    A byte-order mark shows that of a file alone, so such files count only if there are no others.
+    A byte-order mark determines the encoding of one file only, so such files count only if all have one.
 
     Raises:
         DataError: if it is unclear.
@@ -452,7 +452,7 @@ def _common_han(low: int, high: int) -> Callable[[str, str], float]:
 
 
 # Each encoding with the share of its characters that texts have in it, and how much of it is enough. The
-# first three have letters that no other text shows; of the others the one with the largest share is right.
+# first three have letters that no other text shows; of the rest the one with the largest share is right.
 _LETTERS_ALONE: tuple[tuple[str, Callable[[str, str], float], float], ...] = (
     ("euc_jp", _share("[\u3041-\u30ff]"), 0.25),
     ("cp932", _share("[\u3041-\u30ff]"), 0.25),

@@ -29,7 +29,7 @@ class ParallelText:
         name: the files, as a message names them.
         sha256: hash of both files' bytes after decompression, or of the table's.
         files: hash of the file of each side.
-        notes: what was recognised where a table was read.
+        notes: guesses made when reading a table.
     """
 
     sources: list[str]
@@ -49,7 +49,7 @@ class ParallelText:
         return replace(self, sources=sources, targets=targets)
 
     def table(self) -> Table:
-        """Returns the pairs as texts of a table, for the record of what was trained on."""
+        """Returns the pairs as texts of a table, for the record of the training data."""
         texts = [f"{source}\t{target}" for source, target in zip(self.sources, self.targets, strict=True)]
         return Table(texts, None, None, None, Path(self.name), self.sha256, format="parallel")
 
@@ -88,7 +88,7 @@ def read_parallel(
         header: whether the first row of such a table names its columns; recognised when not given.
 
     Raises:
-        DataError: if the files have not the same number of lines, or it is not clear what to read.
+        DataError: if the files differ in their number of lines, or it is not clear what to read.
     """
     paths = [Path(file) for file in files]
     if len(paths) == 1:

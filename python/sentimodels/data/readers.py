@@ -1,6 +1,6 @@
 """`read_table`: any labelled file, recognised by folder, suffix and first lines.
 
-What was recognised and guessed is in the notes of the table; options override it. `training_table` also
+Guesses are in the notes of the table; options override them. `training_table` also
 leaves out empty lines.
 """
 
@@ -61,7 +61,7 @@ from .table import Table, listed, set_cell
 if TYPE_CHECKING:
     from .sst import Nodes
 
-# How many lines decide what a file without a telling suffix is.
+# How many lines decide the format of a file whose suffix does not.
 _PEEKED = 50
 # A word with letters beyond ASCII: it shows whether the encoding is right.
 _BEYOND_ASCII = re.compile(r"\S{0,20}[^\s\x00-\x7f]\S{0,20}")
@@ -196,13 +196,13 @@ def read_table(
         separator: of CSV and TSV; recognised when not given.
         header: whether the first row of CSV or TSV names the columns; recognised when not given. Without
             names, columns are called by their numbers, from 1.
-        like: how an earlier file was read, as a run remembers it (`read_as`): what is not named here is taken
-            from there where this file fits it or leaves it open.
+        like: how an earlier file was read, as a run remembers it (`read_as`): settings not named here are
+            taken from there where this file fits it or leaves it open.
         keep: names of other columns to keep in `Table.kept`; `all` keeps every column.
         classes: labels name classes: they are trimmed and composed, and 1.0 is 1. Otherwise they are texts,
             and only columns that are named are read.
         several: a row may have several labels, or none: how they are written is recognised.
-        label_separator: what stands between the labels of a cell; `json` for lists, `none` where a cell is
+        label_separator: between the labels of a cell; `json` for lists, `none` where a cell is
             one label. With a separator rows have several labels.
         label_columns: columns of 0 and 1, one for each label, which rows may have several of.
 
@@ -412,7 +412,7 @@ class Reader:
         begins: whether a file is of this format, by its first lines and its suffix; asked in the order of the
             table, where no row has the suffix of the file.
         has_columns: whether rows have named columns.
-        separated: whether a separator stands between cells.
+        separated: whether cells are separated by a separator.
         of_folders: whether it reads a folder, whose files belong together.
     """
 
@@ -845,7 +845,7 @@ def opened(source: Source, format: str | None) -> Iterator[tuple[str, OpenTable]
     """Opens a file or folder by the reader that is named, or recognised; yields the format too.
 
     Raises:
-        DataError: if the format is unclear, or does not have what was asked of it.
+        DataError: if the format is unclear, or lacks something that was requested.
         FileNotFoundError: if there is none.
     """
     path, wanted = source.path, source.wanted
@@ -909,7 +909,7 @@ class Texts:
     Attributes:
         texts: one after the other, once.
         sha256: reads to the end; returns the hash of the file's bytes after decompression.
-        notes: what was guessed.
+        notes: guesses that were made.
     """
 
     texts: Iterator[str]

@@ -1,7 +1,7 @@
 """`TrainingRecord`: what a run directory keeps of its data, without the data.
 
 Not a copy of the texts: hashes of the files, and a 64-bit hash of each training text,
-so that `evaluate` can refuse rows that were trained on and tell seen texts from unseen
+so that `evaluate` can refuse rows that were trained on and distinguish seen texts from unseen
 ones. Rows of one file are identified by their places in it, so its parts may be trained
 and scored on. Two files: `training_data.json` and `training_texts.npz` (no pickle).
 """
@@ -26,8 +26,8 @@ from .table import Table
 
 JSON_NAME = "training_data.json"
 TEXTS_NAME = "training_texts.npz"
-# Beginnings of the roles of what a run knows through others: the teachers of a student, and the run that
-# its weights came from.
+# Prefixes of the roles of data that a run learned from indirectly: through the teachers of a student, and
+# through the run that its weights came from.
 TEACHER = "teacher-"
 BASE = "base-"
 # The role of files which the token shards of a corpus were made from.
@@ -63,7 +63,7 @@ class TrainingRecord:
 
     @classmethod
     def of(cls, train: Table, **others: Table | None) -> "TrainingRecord":
-        """Records a training table and others by role, as in `valid=table`."""
+        """Records a training table, and further tables by role, as in `valid=table`."""
         tables = {"train": train, **others}
         return cls(
             sources=tuple(
@@ -160,7 +160,7 @@ class TrainingRecord:
         return cls(sources, np.sort(exact), np.sort(folded), rows)
 
     def identity(self, role: str) -> str | None:
-        """Returns what is the same for runs with the same rows in a role; `None` without rows in it."""
+        """Returns a key that runs with the same rows in a role share; `None` without rows in it."""
         source = next((one for one in self.sources if one.role == role), None)
         if source is None:
             return None

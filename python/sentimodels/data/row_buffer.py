@@ -128,7 +128,7 @@ class Rows:
         columns: names of the columns that are read, by role.
         names: names of all columns of the file.
         others: columns that are kept, by name.
-        place: rows of the file so far, those that a condition left out included.
+        place: number of rows of the file so far, including rows that a condition left out.
         seen: rows so far that fulfil the condition.
     """
 
@@ -181,7 +181,7 @@ class Rows:
         Args:
             texts: a text a row.
             labels: a label a row, as the file writes it.
-            groups: a group a row; one that is blank is a group of its own.
+            groups: a group a row; a row with a blank group forms a separate group.
             ids: an id a row.
             kept: which rows fulfil the condition; all if not given.
             line_of: returns the line of a row, counted from 0 within these; without it rows are counted.
@@ -421,7 +421,7 @@ _TRUTH = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 
 
 class CellError(ValueError):
-    """A value that is not one text; `place` is its place among others."""
+    """A value that is not one text; `place` is its index."""
 
     place = 0
 

@@ -1,7 +1,7 @@
 """Reads CSV, TSV and other separated text: pandas parses blocks of whole rows.
 
 A *skeleton* is a block in which every quoted cell is masked, so its line ends are ends of rows and its
-separators stand between cells. It shows what pandas would hide: a quote that never closes, text behind a
+separators are between cells. It shows errors that pandas would hide: a quote that never closes, text behind a
 closing quote, and rows with too few or too many cells. All three are errors with their place.
 """
 
@@ -61,7 +61,7 @@ class Readable(Protocol):
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a file something stands: line and column (in characters) from 1."""
+    """A position in a file: line and column (in characters) from 1."""
 
     line: int
     column: int
@@ -151,7 +151,7 @@ class Block:
         """Returns which rows do not repeat the header; `None` if none repeats it.
 
         Args:
-            header: as the file writes it. Joined files have it again, perhaps after a byte-order mark.
+            header: as the file writes it. Joined files repeat it, perhaps after a byte-order mark.
         """
         if header is None or header not in self.text:
             return None
@@ -165,7 +165,7 @@ class Block:
         return replace(self, text=self.text[end:], skeleton=self.skeleton[end:], line=self.place(end).line)
 
     def cells(self) -> Iterator[list[str]]:
-        """Yields the rows, parsed one by one: for the few that tell what a file is."""
+        """Yields the rows, parsed one by one: for the few that decide the format of a file."""
         at = 0
         for line in self.rows:
             if not self.blank(line):
@@ -463,7 +463,7 @@ def parsed(path: Path, block: Block, n_columns: int, columns: list[int]) -> dict
     return {column: frame[column].tolist() for column in columns}
 
 
-# What stands between cells, the likeliest first.
+# Separators of cells, the likeliest first.
 SEPARATORS = (",", ";", "\t", "|")
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " ", "blank": " "}
 # What separates the cells of one column: a character that texts do not have.
@@ -506,11 +506,11 @@ class Dialect:
         quoted: whether cells may be quoted; otherwise a quote is text.
         header: whether the first row names the columns.
         names: of the columns.
-        sure: quotes stand around cells for sure, as every cell of the first row is quoted, or in TSV.
+        sure: quotes surely surround cells, because every cell of the first row is quoted, or in TSV.
         padding: what follows every row and belongs to no cell, such as `;;;;;;`.
         set_in_file: the first line is Excel's `sep=;`, which is not a row.
         rows: some of the rows, without the header.
-        note: what was taken for what.
+        note: a note on the guesses.
         doubtful: the first row was taken for names, none of which is known.
         header_line: the names of several columns as the file writes them, so that later rows with the same
             cells are not read as rows.
@@ -617,7 +617,8 @@ def recognised(
     Args:
         opened: opens its text.
         path: for messages.
-        tabs: the file is TSV: cells stand between tabs, and quotes are text unless they are used throughout.
+        tabs: the file is TSV: cells are separated by tabs, and quotes are text unless they are used
+            throughout.
         separator: between cells, where the user says so.
         header: whether the first row names the columns, where the user says so.
         limit: the longest row, in bytes.
@@ -719,8 +720,8 @@ def recognised(
 def separates(opened: Opener, usual: str, *, tabs: bool, known: Callable[[str], bool]) -> bool:
     """Whether the separator of an earlier file is that of this one too.
 
-    It is if the first row has it and every row of a sample has the same number of cells, or if no separator
-    that is recognised gives that.
+    It is if the first row contains it and every row of a sample has the same number of cells, or if no
+    separator that is recognised gives that.
 
     Args:
         opened: opens the text.
@@ -786,7 +787,7 @@ def _padding(text: str, *, ended: bool) -> str:
 
 
 def _sniffed(text: str, known: Callable[[str], bool], *, ended: bool) -> str | None:
-    """Returns the separator of CSV; `None` where the first row has none, and those below are not CSV."""
+    """Returns the separator of CSV; `None` if the first row lacks one, and the rows below are not CSV."""
     found: list[tuple[bool, bool, int, int, str]] = []
     for place, separator in enumerate(SEPARATORS):
         rows = _sample(text, separator, ended=ended)
@@ -813,9 +814,9 @@ def _sample(text: str, separator: str, *, ended: bool) -> list[list[str]]:
 
 
 def quotes_throughout(opened: Opener, path: Path, separator: str, limit: int, padding: str = "") -> bool:
-    """Whether the quotes of a file whose quotes are text by default stand around cells.
+    """Whether the quotes of a file whose quotes are text by default surround cells.
 
-    They do where they are used as a program uses them: around all cells of a column, or around those alone
+    They do where they are used as a program uses them: around all cells of a column, or around only the cells
     that hold a separator, a quote or a line end, or a comma, as Excel writes text with tabs. Where each line
     alone has all columns too, a quoted cell of several lines would swallow rows: there they do only if every
     cell of the file is quoted.

@@ -46,7 +46,7 @@ class Units:
     Copies are texts that are equal except for case, spacing and punctuation (`copy_key`), or nearly
     equal (`leaks.py`). Being nearly equal is not transitive, so a chain of such texts may run through
     a whole file, as through one made of templates. A chain that is longer than a part is taken apart
-    again; what is equal stays together. Groups are joined only by texts that are equal except for case
+    again; equal texts stay together. Groups are joined only by texts that are equal except for case
     and spacing, because the phrases of two sentences may well be alike. Time is linear in the words.
 
     Attributes:
@@ -341,7 +341,7 @@ def _by_units(
     kept = [] if strata is None else _too_few(strata, len(names))
     kept += _too_large(rows, strata, min(shares.values()) * len(table), len(names), kept, units)
     if strata is not None and len(kept) > len(rows) - len(kept):
-        # Labels that hardly repeat cannot be kept in shares; one unit of each trains, if that leaves others.
+        # Labels that hardly repeat cannot be kept in shares; one unit of each trains, if units remain.
         notes.append(_NOT_STRATIFIED)
         kept = sorted({label: place for place, label in reversed(list(enumerate(strata)))}.values())
         kept = kept if len(rows) - len(kept) >= len(names) - 1 else []
@@ -422,7 +422,7 @@ def _too_large(
     kept: list[int],
     units: Units,
 ) -> list[int]:
-    """Units of copies with more rows than a part: they stay in the first, where others can be divided."""
+    """Units of copies with more rows than a part: they stay in the first, if other units can be divided."""
     aside = set(kept)
     large = [
         unit
@@ -458,7 +458,7 @@ def folds(table: Table, n: int, seed: int = 42, units: Units | None = None) -> l
 
     Rows of one group and copies of a text stay together (`Units`); each label, that of a unit's longest
     text, is dealt to the folds in turn, so that all have its share. The same table and seed give the
-    same folds, whichever is asked for.
+    same folds, for every fold that is asked for.
 
     Each run must train on each label, so where all units of a label are in one fold, one of them is in none.
 

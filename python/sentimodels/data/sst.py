@@ -119,7 +119,7 @@ def with_rebuilt_labels(test: Table, trees: Sequence[Table]) -> Table:
         trees: SST dev and test, read as `sst-phrases`.
 
     Raises:
-        DataError: if a phrase has two labels, or most phrases have none.
+        DataError: if a phrase has two labels, or most phrases lack one.
     """
     known: dict[str, str] = {}
     for table in trees:

@@ -22,25 +22,25 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Table:
-    """Texts with what is known of them, row by row.
+    """Texts with labels, groups and ids, row by row.
 
     Attributes:
         texts: the texts, unchanged.
-        labels: the label names, or `None` where the file has none; of texts with several labels, a list of
+        labels: the label names, or `None` if the file has no labels; of texts with several labels, a list of
             JSON each (`label_sets.py`).
         groups: rows of one group (a sentence, a user) must not be split, or `None`.
         ids: the rows' own ids, as a submission names them, or `None`.
         source: the file or folder it was read from.
         sha256: hash of the file's bytes after decompression (of all files of a folder).
         format: the name of the reader, such as `phrases` or `csv`.
-        notes: what was guessed or is odd, one sentence each.
+        notes: guesses and oddities, one sentence each.
         numbers: the place of each row in its file, counted from 0 over all rows there, or `None`
             for rows that are from no file.
         lines: the line that each row begins on, counted from 1, where that was asked for.
         columns: the names of the columns that were read, by role (`text`, `label`, `group`, `id`).
         names: the names of all columns of the file, for messages.
         kept: other columns that were asked for, by name.
-        label_form: of texts with several labels, what stands between them in the file, or `json`; else
+        label_form: of texts with several labels, the separator between them in the file, or `json`; else
             `None`.
         label_columns: the columns that hold one label each, if that is how the file is written.
     """
@@ -230,7 +230,7 @@ class Labels:
         return [self.names[index] for index in indices]
 
     def value(self, answer: Any) -> str | list[str]:
-        """Returns an answer as Python and JSON have it: the name of a class index."""
+        """Returns an answer as a value of Python and JSON: the name of a class index."""
         return self.names[int(answer)]
 
     def cell(self, answer: Any) -> str:
@@ -341,7 +341,7 @@ def set_cell(names: Iterable[str]) -> str:
 
 
 def as_sets(cells: Iterable[str]) -> list[list[str]]:
-    """Returns the names in each cell of `Table.labels` of texts with several labels; "" has none."""
+    """Returns the names in each cell of `Table.labels` of texts with several labels; "" has no label."""
     return [json.loads(cell) if cell else [] for cell in cells]
 
 
@@ -358,7 +358,7 @@ def sentences(table: Table) -> list[str]:
     """Returns the longest text of each group, in the order of the groups; of equals the first.
 
     A table of phrases names the sentence of each by its group, and the longest phrase is the sentence itself.
-    A group of blank texts alone has none.
+    A group of only blank texts has no sentence.
 
     Raises:
         DataError: if the table has no groups.

@@ -1,6 +1,6 @@
 """Writes tables as files that `read_table` reads back equal (CSV, TSV or JSON lines), and texts as they come.
 
-Columns are text, label, group and id, as far as the table has them, or those that are given. A file appears
+Columns are text, label, group and id, as far as the table has them, or the given columns. A file appears
 whole (`sentitok.atomic`).
 """
 
@@ -65,7 +65,7 @@ def separated_rows(rows: Iterable[Sequence[str]], suffix: str, *, quoted: bool |
         suffix: of the file.
         quoted: whether each cell is in quotes; otherwise the cells of CSV that need them. All cells are where
             one of TSV needs it, because quotes around some cells alone may be text there, and where one of
-            CSV has several lines, because such a cell among others may be a quote that swallowed rows.
+            CSV has several lines, because such a cell among unquoted ones may be a quote that swallowed rows.
     """
     rows = list(rows)
     text = io.StringIO()

@@ -1,4 +1,4 @@
-"""What predictions are worth: scores, intervals, calibration, phrase memory, figures.
+"""Evaluates predictions: scores, intervals, calibration, phrase memory, figures.
 
 It reads `Predictions` and tables, and knows neither models nor run directories.
 """

@@ -67,10 +67,10 @@ def compare(
 
 @dataclass(frozen=True)
 class FoldScores:
-    """What the runs of a cross-validation score on the rows that each leaves out.
+    """Scores of the runs of a cross-validation on the rows that each leaves out.
 
     Attributes:
-        rows: for each fold, what is the same where two groups leave out the same rows.
+        rows: a key for each fold, equal where two groups leave out the same rows.
         n_train: rows that each run learned from.
         n_test: rows that each leaves out.
         scores: by key, one for each fold.

@@ -57,7 +57,7 @@ def confusion(predictions: Predictions) -> NDArray[np.int64]:
     """Returns the confusion matrix: row truth, column answer.
 
     Raises:
-        DataError: of texts with several labels, which have none.
+        DataError: of texts with several labels, for which it is not defined.
     """
     from sklearn.metrics import confusion_matrix
 

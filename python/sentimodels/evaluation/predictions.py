@@ -1,4 +1,4 @@
-"""`Predictions`: a model's probabilities for the rows of one file, with what is known of them.
+"""`Predictions`: a model's probabilities for the rows of one file, with their labels, groups and ids.
 
 The one source of every table and figure: `evaluate` writes it, reports, comparisons
 and plots read it. On disk it is an `.npz` of plain arrays (never pickled objects);
@@ -106,7 +106,7 @@ class Predictions:
 
     @property
     def thresholds(self) -> Thresholds | None:
-        """The thresholds of the run that answered; a view of fewer labels has none."""
+        """The thresholds of the run that answered; `None` of a view of fewer labels."""
         own = self.about.get("thresholds")
         if own is None or own["labels"] != list(self.labels.names):
             return None
@@ -177,7 +177,7 @@ class Predictions:
         head: dict[str, Any] = {"schema": SCHEMA, **labels_saved(self.labels), "about": self.about}
         columns["head"] = np.frombuffer(json.dumps(head, ensure_ascii=False).encode(), dtype=np.uint8)
         data = io.BytesIO()
-        # The stub cannot tell the columns from the flag `allow_pickle`.
+        # The stub takes the columns for the flag `allow_pickle`.
         # 2026-11-23: mypy takes **columns for allow_pickle
         np.savez_compressed(data, **columns)  # type: ignore[arg-type]
         write_atomically(path, data.getvalue())
@@ -392,7 +392,7 @@ def text_logits(
     return (total / np.maximum(n_windows, 1)[:, None]).astype(np.float32)
 
 
-# What is left to the model; 0.02 costs a log loss of 0.02 where the memory is right.
+# The share left to the model; 0.02 costs a log loss of 0.02 where the memory is right.
 MODEL_SHARE = 0.02
 
 

@@ -1,8 +1,8 @@
 """Accuracy on parts of the rows that have something in common: where a model is weak.
 
-Parts by length, label, script, English negation and contrast, and by what a run tells (`facts`). Not
-for scores of all rows (`metrics.py`). Intervals are Wilson's (1927), which hold for few rows and for
-shares near 0 and 1; rows of one group count for as many as they are worth (Kish's design effect, as in
+Parts by length, label, script, English negation and contrast, and by `facts` of a run. Scores of all rows are
+in `metrics.py`. Intervals are Wilson's (1927), which hold for few rows and for
+shares near 0 and 1; rows of one group count for their effective number (Kish's design effect, as in
 Korn and Graubard 1998). One part in twenty differs from the whole by chance alone.
 """
 
@@ -108,7 +108,7 @@ def accuracy_interval(
     sizes = np.bincount(numbers).astype(np.float64)
     if len(sizes) == n:
         return wilson(share, n)
-    if share in (0.0, 1.0) or len(sizes) == 1:  # nothing varies, so the least that they can be worth
+    if share in (0.0, 1.0) or len(sizes) == 1:  # nothing varies, so the smallest effective number
         return wilson(share, len(sizes))
     away = np.bincount(numbers, weights=right) - share * sizes
     variance = len(sizes) / (len(sizes) - 1) * float((away**2).sum()) / n**2

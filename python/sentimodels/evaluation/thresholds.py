@@ -1,7 +1,7 @@
 """`Thresholds`: how a run turns probabilities into answers where mistakes have a price.
 
 With one label a text there are two means. A text whose likeliest label is below a confidence gets no answer.
-Costs decide between labels: the answer with the least expected cost (Elkan 2001), which may be no answer
+Costs decide between labels: the answer with the least expected cost (Elkan 2001), which may be to abstain
 (Chow 1970). The highest macro F1 is reached with costs as well: missing a rare label costs more. With several
 labels a text each label has its own threshold.
 
@@ -83,7 +83,7 @@ class Thresholds:
     chosen_on: Mapping[str, Any] | None = None
 
     def decide(self, probs: NDArray[Any]) -> NDArray[np.int64]:
-        """Returns the answers that probabilities give; -1 is no answer where a text has one label."""
+        """Returns the answers that probabilities give; -1 abstains where a text has one label."""
         if self.labels.several:
             return answers_of(self.labels).decide(probs, np.array(self.least))
         if self.costs is None:
@@ -176,7 +176,7 @@ def hash_rows(texts: Sequence[str]) -> str:
 
 
 def load_thresholds(folder: Path, labels: Labels) -> Thresholds | None:
-    """Reads the thresholds of a run or ensemble; `None` if it has none.
+    """Reads the thresholds of a run or ensemble; `None` if there are none.
 
     Raises:
         CheckpointError: if the file is damaged, or of other labels.

@@ -133,7 +133,7 @@ class _Path:
             logits = self._logits(along).float()
             n_classes = logits.shape[1]
             slopes = []
-            # Scores of one label a text sum up to zero, so the last class is what the others leave.
+            # Scores of one label a text sum up to zero, so the last class follows from the rest.
             n_asked = n_classes if self.several else n_classes - 1
             centred = (logits if self.several else logits - logits.mean(1, keepdim=True)).sum(0)
             for place in range(n_asked):
@@ -165,7 +165,7 @@ _STRETCHES = 4
 
 @dataclass(frozen=True)
 class Integral:
-    """What was found.
+    """The result of an integration.
 
     Attributes:
         total: (T, C) the parts.
@@ -221,7 +221,7 @@ def integrate(
         done.sort(key=lambda stretch: stretch.missed)
         rest = sum(stretch.missed for stretch in done)
         asked = []
-        # Halve the worst, so that the others miss less than half of what is allowed.
+        # Halve the worst, so that the rest miss less than half of the tolerance.
         if rest > tolerance:
             room = (most - n_slopes) // (2 * len(_NODES))
             while len(asked) < 2 * room and rest > tolerance / 2:

@@ -7,7 +7,7 @@ log-probability over a norm of its length L, the end marker counted:
     wu      ((5 + L) / 6) ** alpha      Wu et al. 2016, eq. 14
     mean    L ** alpha                  with alpha 1 the mean log-probability of a token
 
-A row is done once K texts have ended (`early_stop`: what is in front is taken), or once no live text can
+A row is done once K texts have ended (`early_stop`: the best so far are taken), or once no live text can
 still be among the best: as log-probabilities are at most 0 and norms grow, one with log-probability p ends
 with a score of at most p over the norm of the greatest length. With as many beams as there are texts the
 search is exhaustive; with one it is greedy.
@@ -25,7 +25,7 @@ from .pair_formats import Writer
 __all__ = ["BeamOptions", "Hypothesis", "LengthNorm", "beam_search", "length_norm"]
 
 LengthNorm = Literal["wu", "mean"]
-# A greater power of a length may be no number any more.
+# A greater power of a length may overflow.
 _MOST_ALPHA = 10.0
 
 

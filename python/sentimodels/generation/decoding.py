@@ -25,7 +25,7 @@ class Decoding:
     """Rows of ids, and the next token of each.
 
     Where a row has more tokens than the context, those of its older half are forgotten, and the
-    others read again: from then on a step sees between half the context and all of it. A model
+    rest is read again: from then on a step sees between half the context and all of it. A model
     without positions keeps a state of one size, and forgets nothing at once.
 
     Args:
@@ -129,7 +129,7 @@ class Decoding:
         texts = [text[start:] for text, start in zip(self.texts, self._starts, strict=True)]
         lengths = torch.tensor([len(text) for text in texts], device=self._device)
         width = max(len(text) for text in texts)
-        # Padding is hidden, so that any id may stand there.
+        # Padding is hidden, so any id may fill it.
         ids = torch.tensor([[0] * (width - len(text)) + text for text in texts], device=self._device)
         mask, positions, self._places = None, None, None
         if min(len(text) for text in texts) < width:

@@ -269,7 +269,7 @@ class StopStrings:
         self._held = ""
 
     def push(self, text: str) -> str:
-        """Returns what is text for certain, once `text` follows what was given before."""
+        """Returns the text that no stop string can remove any more, once `text` follows the text so far."""
         if not self._stops or self.stop is not None:
             return text if self.stop is None else ""
         whole, begun = self._held + text, len(self._held)
@@ -283,7 +283,7 @@ class StopStrings:
         return whole[:sure]
 
     def finish(self) -> str:
-        """Returns what was held back, once nothing follows."""
+        """Returns the text that was held back, once nothing follows."""
         held, self._held = self._held, ""
         return held
 
@@ -362,13 +362,13 @@ class TextStream:
         return self._stops.push(self._new(self._decoder.push(id)))
 
     def finish(self) -> str:
-        """Returns what is left once no token follows; bytes that are not a character are U+FFFD."""
+        """Returns the remaining text once no token follows; bytes that are not a character are U+FFFD."""
         if self.stopped:
             return ""
         return self._stops.push(self._new(self._decoder.finish())) + self._stops.finish()
 
     def _new(self, text: str) -> str:
-        """Returns a text without what is the prompt's, and without a mark in front."""
+        """Returns a text without the prompt's part, and without a mark in front."""
         skipped = min(self._to_skip, len(text)) if self._to_skip > 0 else 0
         self._to_skip -= skipped
         return text[skipped:]

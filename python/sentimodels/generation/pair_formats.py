@@ -107,7 +107,7 @@ class CausalWriter:
         self.model, self.cache = model, model.new_cache()
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=prompts[0].device)
         width = int(lengths.max())
-        # Real tokens stand at the right, where the next one follows.
+        # Real tokens are at the right, where the next one follows.
         places = torch.arange(width, device=lengths.device) - (width - lengths)[:, None]
         self.mask: Tensor | None = places >= 0
         self.input_ids = lengths.new_full((len(prompts), width), pad_id)

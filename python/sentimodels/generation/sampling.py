@@ -1,8 +1,8 @@
 """`Sampling`: from the logits of the next token to the token that is taken.
 
 In this order, as in transformers: repetition penalty (Keskar et al. 2019), temperature, top-k (Fan et al.
-2018), top-p (Holtzman et al. 2020), min-p (Nguyen et al. 2024). Each row draws from a stream of numbers of
-its own (`Draws`), which the seed and its prompt give, so that a text does not depend on the batch it is in.
+2018), top-p (Holtzman et al. 2020), min-p (Nguyen et al. 2024). Each row draws from a separate stream of
+numbers (`Draws`), which the seed and its prompt give, so that a text does not depend on the batch it is in.
 """
 
 import hashlib

@@ -125,7 +125,7 @@ class Bow(nn.Module):
         return logits if self.cut_points is None else self.cut_points(logits)
 
     def linear(self) -> LinearBag:
-        """Returns its trained weights: of each id those of its own vector and of its n-grams' together."""
+        """Returns its trained weights: for each id the sum of its vector and of its n-grams' vectors."""
         count = self.gram_starts.diff()
         sums = F.embedding_bag(self.grams, self.weight.data, self.gram_starts[:-1], mode="sum")
         vectors = self.weight.data + sums / count.clamp(min=1).sqrt()[:, None]

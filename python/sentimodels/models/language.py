@@ -68,7 +68,7 @@ class MaskedModel(nn.Module):
         backbone: one that reads both ways.
         head: from states of masked tokens to logits.
         next_sentence: from the first state to two classes, or `None`.
-        rate: share of the tokens that are masked; the head reads no others.
+        rate: share of the tokens that are masked; the head reads only these.
     """
 
     def __init__(

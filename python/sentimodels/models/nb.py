@@ -172,8 +172,8 @@ class NaiveBayes(nn.Module):
             found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
             return found[:-n_classes].reshape(n_features, n_classes), found[-n_classes:]
 
-        # Sums over long vectors by several threads differ in their last digits, and beside other
-        # programs the threads wait for each other: six times as long.
+        # Sums over long vectors by several threads differ in their last digits, and the threads wait for each
+        # other when other programs run: six times as long.
         with threadpool_limits(1):
             if several:  # labels share nothing, and each alone needs fewer steps
                 each = [solved(ratio[:, [i]], truth[:, [i]]) for i in range(n_classes)]

@@ -142,7 +142,7 @@ class Seq2SeqModel(nn.Module):
         return nn.Sequential(*norm, nn.Dropout(config.dropout))
 
     def forward(self, input_ids: Tensor, target_ids: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Returns the decoder's states (B, T, D), each of which tells the token that follows.
+        """Returns the decoder's states (B, T, D), each of which predicts the token that follows.
 
         Args:
             input_ids: (B, S), the source.

@@ -7,7 +7,7 @@
 - `nystrom`: segment means as landmarks, iterative pseudo-inverse (Xiong et al. 2021,
   eq. 13). O(T), two-way only: a landmark mixes what comes before and after.
 G divides H: with fewer keys than queries, neighbouring heads share them (Ainslie et al. 2023).
-The softmax kinds take the mask of `attention_mask`, the others that of the tokens (B, T);
+The softmax kinds take the mask of `attention_mask`, the linear ones that of the tokens (B, T);
 without one, all tokens are real and softmax runs torch's fastest kernel. Sums over a text are
 formed in float32 at least, whatever autocast says. A padded key enters no sum and no landmark;
 a text without a real token attends to itself, so no row is all hidden. With an `entry` of a
@@ -27,7 +27,7 @@ __all__ = ["ATTENTION", "LINEAR", "Kernel", "attention_mask", "causal_sum", "nys
 
 # Steps of a causal sum taken as one matrix product.
 _CHUNK = 64
-# Keys are shifted by their largest before exp; what is further below counts as this.
+# Keys are shifted by their largest before exp; lower values count as this.
 _LOWEST = -40.0
 
 
@@ -353,5 +353,5 @@ ATTENTION: dict[str, Kernel] = {
     "linear-softmax": linear_softmax,
     "nystrom": nystrom,
 }
-# Those that take the mask of the tokens, and form no scores to add to.
+# Kinds that take the mask of the tokens, and form no scores to add to.
 LINEAR = frozenset({"linear-elu", "linear-softmax", "nystrom"})

@@ -30,7 +30,7 @@ class Cache:
     One entry a layer: keys and values of softmax attention, the sums of linear attention, the states of a
     scan or of a recurrent cell. A call changes the cache that it is given, never the module, so each text
     that is generated has its own cache. Texts of unequal length are padded on the left, with `positions`
-    that begin at their first token. For inference: no gradient flows through what is cached.
+    that begin at their first token. For inference: no gradient flows through the cache.
 
     Attributes:
         entries: of each layer, tensors by name, (B, ...) each.
@@ -108,12 +108,12 @@ class Cache:
             self.positions = self.positions[rows]
 
 
-# What has room for tokens to come.
+# Tensors with room for tokens to come.
 _GROWING = frozenset({"keys", "values"})
 
 
 def _taken(value: Tensor, rows: Tensor, length: int | None) -> Tensor:
-    """Returns the rows of a tensor; of one with room for more, only what is filled is copied."""
+    """Returns the rows of a tensor; of one with room for more, only the filled part is copied."""
     if length is None:
         return value[rows]
     out = value.new_empty(len(rows), *value.shape[1:])

@@ -1,8 +1,8 @@
 """Bags of ids: which distinct ids a text holds, how often, and sums over them.
 
-`LinearBag` is what a trained model of bags comes to, whichever it is; programs without torch read it.
+`LinearBag` is the trained form of every model of bags; programs without torch read it.
 
-What TF-IDF and naive Bayes read instead of a sequence. Id 0 means "no feature"
+TF-IDF and naive Bayes read bags instead of a sequence. Id 0 means "no feature"
 (padding, or a text without any), and is left out. O(n log n) in the tokens of a batch.
 """
 

@@ -33,7 +33,7 @@ PoolingKind = Literal["first", "last", "mean", "max", "mean-max", "attention", "
 class Pooling(nn.Module):
     """Pools states (B, T, D) to (B, `d_out`).
 
-    All kinds read real tokens only, and give zeros for a text that has none. `cls` is the first place,
+    All kinds read real tokens only, and give zeros for a text without any. `cls` is the first place,
     where the model has put a learned vector (`prepend`). For the half of a state that reads from right
     to left, the last state is the one at the first token.
 
@@ -61,7 +61,7 @@ def _first(_: Pooling, states: Tensor, mask: Tensor) -> Tensor:
 
 
 def _last(pooling: Pooling, states: Tensor, mask: Tensor) -> Tensor:
-    # The last real place, on whichever side padding lies.
+    # The last real position, whether padding is on the left or on the right.
     end = (mask * torch.arange(mask.shape[1], device=mask.device)).amax(1)
     last = states[torch.arange(len(states), device=states.device), end]
     width = pooling.forward_width

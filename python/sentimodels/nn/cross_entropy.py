@@ -178,7 +178,7 @@ def summed_cross_entropy(
         chunk: tokens whose logits exist at once; peak memory grows with it and V. Without it 512, and on a
             GPU 1,024 to 8,192, as long as there are no more than half a billion logits.
         label_smoothing: share of the probability of each target that is spread evenly over all words.
-        compiled: whether torch.compile makes one kernel of what is done with the logits.
+        compiled: whether torch.compile makes one kernel of the work on the logits.
 
     Raises:
         ValueError: if the shapes do not fit.
@@ -211,7 +211,7 @@ def slopes_in_place(
         targets: (N,), ids below V, or `IGNORED`.
         size: V, the vocabulary; at most W.
         smoothing: as `label_smoothing` of torch's `cross_entropy`.
-        wanted: whether the gradient is wanted; else what is left is of no use.
+        wanted: whether the gradient is wanted; else the logits are left in an undefined state.
     """
     counted = (targets != IGNORED).to(logits.dtype)
     place = targets.clamp(min=0)[:, None]

@@ -258,7 +258,7 @@ class Learned(nn.Module):
 
         Args:
             x: the embeddings.
-            positions: (T,) or (B, T), or that of the first token where the others follow.
+            positions: (T,) or (B, T), or that of the first token if the rest follow.
 
         Raises:
             ValueError: if there are more places than were learned.

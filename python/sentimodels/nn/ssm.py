@@ -9,7 +9,7 @@ Sums are formed in float32 at least, whatever autocast says. A padded token ente
 convolution nor state; a backward pass first turns each text round by its own length
 (`nn/recurrent.py`), for which padding must lie on the right.
 
-Sizes, by the paper's letters but for M, which there is a matrix:
+Sizes, by the paper's letters except for M, which is a matrix there:
     B  batch, texts
     T  tokens of a text, padding included
     D  d_model, width of the states that come in and go out
@@ -46,7 +46,7 @@ __all__ = ["SelectiveMixer", "scan_chunked", "scan_sequential"]
 
 
 def scan_sequential(x: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """Runs the recurrence step by step: the definition, for tests."""
+    """Runs the recurrence step by step: the reference implementation, for tests."""
     batch, n_tokens, heads, width = x.shape
     state = x.new_zeros(batch, heads, width, b.shape[-1])
     out = []

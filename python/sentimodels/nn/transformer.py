@@ -347,7 +347,7 @@ class Transformer(nn.Module):
             x: (B, T, D), the embedded tokens.
             mask: (B, T), True at real tokens; `None`: all are.
             positions: (T,) or (B, T); without it tokens count from 0, or on from those cached.
-            cache: what was kept of the tokens before; this call adds to it.
+            cache: cached keys and values of the tokens before; this call adds to it.
             memory: see `Reading`.
             memory_mask: see `Reading`.
         """

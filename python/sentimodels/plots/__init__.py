@@ -107,7 +107,7 @@ def check(path: Path) -> None:
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """Writes a figure as PNG, SVG or PDF, whichever the suffix says.
+    """Writes a figure as PNG, SVG or PDF, according to the suffix.
 
     Raises:
         ConfigError: if it says none of them.

@@ -32,7 +32,7 @@ _WITH_INTERVALS = 4
 
 
 def confusion_matrices(runs: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "Figure":
-    """Draws the confusion matrices of several runs side by side, shares of each true class."""
+    """Draws the confusion matrices of several runs next to each other, shares of each true class."""
     longest = max(len(name) for one in runs.values() for name in one.labels.names)
     n_labels = max(len(one.labels) for one in runs.values())
     side = min(9.0, 2.2 + 0.55 * n_labels + 0.07 * min(longest, 20))
@@ -132,7 +132,7 @@ def _ends(
 
 
 def _counts(axes: "Axes", bins: list[tuple[float, float, int]], place: int, n_runs: int) -> None:
-    """Draws how many rows each bin has: bars of the runs side by side, numbered where there is one run."""
+    """Draws how many rows each bin has: a bar for each run, with numbers for a single run."""
     width = 0.9 / N_BINS / n_runs
     at = [low + (high - low) / 2 + (place - (n_runs - 1) / 2) * width for low, high, _ in bins]
     counts = [n for _, _, n in bins]

@@ -57,7 +57,7 @@ def length_histogram(
     """Draws the lengths of several tables; `limit` marks where texts are cut."""
     figure, (axes,) = grid(1, width=5.6, height=4)
     values = {name: np.asarray(one) for name, one in lengths.items()}
-    # The longest thousandth would squeeze all others into one bar.
+    # The longest thousandth would squeeze the rest into one bar.
     top = max(1, *(int(np.quantile(one, 0.999)) for one in values.values() if len(one)), limit or 0)
     edges = np.linspace(0, top + 1, min(_BINS, top + 1) + 1)
     for place, (name, one) in enumerate(values.items()):

@@ -78,7 +78,7 @@ class ClassificationRecipe(Recipe[RunConfig]):
         else:
             tables.check_trainable()
             self.encoder = encoder_of_base(self.config) or encoder_for(self.config, tables.train.texts)
-            # What is settled here is saved: the loader has no training texts to settle it by.
+            # Settings settled here are saved: the loader has no training texts to settle them by.
             task = settled_task(self.config, tables.labels.names)
             data = self.encoder.data.model_copy(update=tables.settled())
             self.config = self.config.model_copy(update={"data": data, "task": task})

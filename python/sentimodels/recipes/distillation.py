@@ -1,7 +1,7 @@
 """`DistillationRecipe`: a student of any architecture that learns the answers of a run or an ensemble.
 
-It is trained as a classifier is, on the teacher's own training texts or on others, with or without labels;
-the teacher is asked once, before training, for its probabilities of all texts (`runs/teacher.py`).
+It is trained as a classifier is, on the teacher's training texts or on different ones, with or without
+labels; the teacher is asked once, before training, for its probabilities of all texts (`runs/teacher.py`).
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ __all__ = ["DistillationRecipe", "resolve_distillation"]
 
 # The student where none is named: small, quick on a CPU, and of another kind than most teachers.
 DEFAULT_ARCH = "lstm"
-# Keys of `[data]` that say which rows are read, and how; the others are the student's own.
+# Keys of `[data]` that say which rows are read, and how; the student sets the rest itself.
 _READING = (
     "train", "valid", "test", "format", "text_column", "label_column", "label_separator", "label_columns",
     "group_column", "where", "valid_where", "separator", "header",

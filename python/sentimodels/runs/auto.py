@@ -128,7 +128,7 @@ def _rest() -> tuple[str, ...]:
 
 @dataclass
 class _Candidate:
-    """An architecture that suits what was given.
+    """An architecture that suits the given settings.
 
     Attributes:
         config: its configuration.
@@ -147,12 +147,12 @@ def choose(
     """Returns the configuration of the best architecture within the budget.
 
     Args:
-        trees: what was given, as `resolve` takes it, without `arch` or with "auto".
+        trees: the given settings, as `resolve` takes them, without `arch` or with "auto".
         tables: the rows.
-        on_warning: called with the budget first, then with what is known of each architecture.
+        on_warning: called with the budget first, then with the estimate of each architecture.
 
     Raises:
-        ConfigError: if what was given suits no architecture.
+        ConfigError: if the given settings suit no architecture.
     """
     return _Choice(merge(trees), tables, on_warning or (lambda _: None)).made()
 
@@ -161,8 +161,8 @@ class _Choice:
     """One call of `choose`.
 
     Attributes:
-        found: the architectures that suit what was given, by name.
-        untried: those that there was no time to compare.
+        found: the architectures that suit the given settings, by name.
+        untried: architectures that there was no time to compare.
     """
 
     def __init__(self, given: Mapping[str, Any], tables: Tables, say: Callable[[str], None]) -> None:
@@ -181,7 +181,7 @@ class _Choice:
         """Looks at one architecture after another, and returns the configuration of the best.
 
         Raises:
-            ConfigError: if what was given suits none.
+            ConfigError: if the given settings suit no architecture.
         """
         first, rest = _candidates(self._given, self._texts)
         if self._tables.labels.several:  # those with settings for them were best
@@ -238,7 +238,7 @@ class _Choice:
             self.untried.append(name)
 
     def _meet_late(self) -> None:
-        """Compares those that fit only once or twice on one fold."""
+        """Compares architectures that fit only once or twice, on one fold."""
         if self._comparison is None:
             return
         for one in self._late:
@@ -252,7 +252,7 @@ class _Choice:
         return bool(self.found) and (self._comparison is None or self._left() < min(by_steps, default=0.0))
 
     def _best(self) -> _Candidate:
-        """Returns the best of those that were compared; of none, the first that fits, or the fastest."""
+        """Returns the best compared architecture; without any, the first that fits, or the fastest."""
         if self._comparison is not None:
             return self._comparison.champion
         if self._late:
@@ -277,7 +277,7 @@ class _Comparison:
     """Cross-validation of one candidate after another against the best so far, on the same folds.
 
     Attributes:
-        champion: the best candidate so far; the earlier one of those that are equal.
+        champion: the best candidate so far; the earlier one if two are equal.
     """
 
     def __init__(self, tables: Tables, champion: _Candidate) -> None:
@@ -375,10 +375,10 @@ def _on_fold(config: RunConfig, tables: Tables, held: list[int]) -> tuple[float,
 
 
 def without_architecture(*trees: Mapping[str, Any]) -> RunConfig:
-    """Returns what was given, before an architecture is chosen: what files there are.
+    """Returns a configuration of the given settings before an architecture is chosen, for its files.
 
     Raises:
-        ConfigError: if what was given suits no architecture.
+        ConfigError: if the given settings suit no architecture.
     """
     given = merge(trees)
     refused: ConfigError | None = None
@@ -475,7 +475,7 @@ def is_fitted(config: RunConfig) -> bool:
 
 
 def _clock(config: RunConfig) -> Callable[[], float]:
-    """Returns what tells the seconds of CPU, or of the clock on another device."""
+    """Returns the clock: seconds of CPU, or wall time on another device."""
     return time.process_time if device_of(config.train.device).type == "cpu" else time.perf_counter
 
 
@@ -518,7 +518,7 @@ def _stepped(config: RunConfig, some: Tables, tables: Tables) -> float:
         seen.append((clock(), int(record["tokens"])))
 
     Trainer(config.optim, settings, on_record=timed).fit(module, task)
-    (start, before), (end, after) = seen[0], seen[-1]  # the first step prepares what the others use
+    (start, before), (end, after) = seen[0], seen[-1]  # the first step prepares memory for the rest
     a_token = (end - start) / max(1, after - before)
     epochs = plan.steps * config.train.accumulate / max(1, plan.n_batches)
     n_valid = 0 if tables.valid is None else len(tables.valid)

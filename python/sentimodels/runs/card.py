@@ -1,4 +1,4 @@
-"""What a run recorded of itself, as its model card tells it: one dictionary for runs of every kind.
+"""The facts of a run's model card: one dictionary for runs of every kind.
 
 `cli/card/` lays it out. Nothing is measured again and nothing is typed: data, scores, intervals, limits and
 hashes are those of the run directory, which is checked against its manifest first.
@@ -167,7 +167,7 @@ def _of_language_model(folder: Path, config: LanguageConfig, about: Mapping[str,
         "data": sources,
         "corpus": corpus_of(about),
         "scores": dict(about.get("valid", {})),
-        # Baselines are bits per byte of the text, which masked models have not.
+        # Baselines are bits per byte of the text, which masked models do not have.
         "baselines": about.get("baselines", {}) if "bits_per_byte" in about.get("valid", {}) else {},
     }
     same = {"arch": config.arch, "task": {"kind": task.kind}, "data": {"context": config.data.context}}
@@ -349,7 +349,7 @@ def differing(
     Args:
         tree: the configuration.
         usual: the one that they are compared with.
-        elsewhere: keys that are left out, as the card tells them elsewhere or not at all.
+        elsewhere: keys that are left out, because the card shows them elsewhere or not at all.
     """
     defaults = dict(_flat(usual))
     tables = tuple(f"{key}." for key in elsewhere)

@@ -266,8 +266,8 @@ def _of_tokenizer(config: LanguageConfig, tokenizer: Tokenizer, end: int) -> Ite
 def _known_to(start: Path, config: LanguageConfig, files: list[Mapping[str, Any]]) -> Iterator[str]:
     """Yields the warnings about files that a base was trained on, if it may have read what validates here.
 
-    A document validates by its number, so the base may have read others of the same files: unless these came
-    first and in the same order there, divided by the same settings.
+    A document validates by its number, so the base may have trained on documents that validate here, unless
+    the same files came first and in the same order there, divided by the same settings.
     """
     known = {one.sha256 for one in record_of(start).learned}
     hashes = [file["sha256"] for file in files]

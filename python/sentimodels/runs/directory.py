@@ -1,4 +1,4 @@
-"""The run directory: all that is needed to answer, to resume, and to know what was done.
+"""The run directory: all that is needed to answer, to resume, and to document the run.
 
 | file | holds |
 |---|---|
@@ -235,7 +235,7 @@ def _with_files(config: _Config, change: Callable[[str], str]) -> _Config:
 def begin_run(
     folder: Path, config: RunConfig, encoder: TextEncoder, labels: Labels, record: TrainingRecord
 ) -> None:
-    """Writes what is known before training, so that a stopped run can be resumed.
+    """Writes configuration, encoder and data record before training, so that a stopped run can be resumed.
 
     Raises:
         CheckpointError: if the folder holds another run.
@@ -290,10 +290,10 @@ def finish_run(
     *,
     keeps_state: bool = False,
 ) -> None:
-    """Writes the weights and what is known after training, and the manifest over all files.
+    """Writes the weights, the results, and the manifest over all files.
 
-    What is resumed from goes last, unless it is kept, as of a run that was stopped or has still to be scored:
-    what breaks this off can be made good.
+    The state goes last, unless it is kept because the run was stopped or has still to be scored. So an
+    interruption here can be repaired by resuming.
     """
     # One entry: the order of several would differ from run to run.
     metadata = {"sentimodels": json.dumps({"format": _FORMAT, "tokenizer_sha256": encoder.fingerprint})}

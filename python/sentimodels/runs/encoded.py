@@ -36,9 +36,9 @@ class EncodedTables:
     Attributes:
         encoder: what makes ids.
         train: the training texts.
-        labels: their classes, as `Tables.classes` gives them; -1 where a text has none.
+        labels: their classes, as `Tables.classes` gives them; -1 for a text without label.
         valid: the validation texts, or `None`.
-        valid_labels: their classes, or `None` where they have none.
+        valid_labels: their classes, or `None` without labels.
         seconds: that encoding took.
     """
 
@@ -63,7 +63,7 @@ class EncodedTables:
         return self._encode("test", self.tables.test)
 
     def _encode(self, part: str, table: Table) -> Encoded:
-        """Returns the texts of a part as ids, and warns of those that are cut."""
+        """Returns the texts of a part as ids, and warns of texts that are cut."""
         encoded, data = self.encoder.encode(table.texts), self.config.data
         cut = Cut.of(encoded.unread)
         if cut.n_cut:
@@ -151,9 +151,9 @@ def task_of(
         config: the run.
         tables: its rows, with the answers of a teacher where there is one.
         texts: the training texts, encoded.
-        labels: their classes, as `Tables.classes` gives them; -1 where a text has none.
+        labels: their classes, as `Tables.classes` gives them; -1 for a text without label.
         valid: the validation texts, or `None`.
-        valid_labels: their classes, or `None` where they have none.
+        valid_labels: their classes, or `None` without labels.
         on_answers: called with the logits of the validation texts, at each evaluation.
     """
     taught = tables.taught

@@ -99,7 +99,7 @@ class Callbacks:
 class Recipe(ABC, Generic[Config]):
     """What a run of one kind needs; an object is one run.
 
-    `execute` sets the attributes and calls the methods, in the order in which they stand here.
+    `execute` sets the attributes and calls the methods, in the order of their definition.
 
     Args:
         config: the run.
@@ -109,7 +109,7 @@ class Recipe(ABC, Generic[Config]):
         out: the run directory.
         resumed: whether the run has begun before.
         callbacks: those of this process; only the first one records and warns.
-        processes: this process among those that train together.
+        processes: this process among the processes that train together.
         rehearsed: steps of a trial (`plan.py`), so that less data may do; `None`: a run.
         encoder: what turns texts into ids; set by `prepare` or `build`.
         module: the model that is trained.
@@ -168,7 +168,7 @@ class Recipe(ABC, Generic[Config]):
 
     @abstractmethod
     def begin(self) -> None:
-        """Writes what is known before training, once nothing of data and settings can be refused."""
+        """Writes the files of before training, once data and settings have been checked."""
 
     def planned(self) -> dict[str, Any]:
         """Returns what a plan says of data and settings; of a shape, before the data is read."""
@@ -211,7 +211,7 @@ class Recipe(ABC, Generic[Config]):
 
 def recipe_of(config: Config, **given: Any) -> Recipe[Config]:
     """Returns the recipe of a configuration; `given` are arguments of its class, such as `tables`."""
-    # Named, not imported: a recipe may need what stands above this package, and a run needs one of them.
+    # Imported by name: a recipe may import layers above this package, and a run needs only one recipe.
     module, _, name = TASKS[config.task.kind].recipe.partition(":")
     made: Recipe[Config] = getattr(import_module(f"sentimodels.recipes.{module}"), name)(config, **given)
     return made
@@ -231,7 +231,7 @@ def train(
     (`--max-restarts`), the same call resumes the run.
 
     Args:
-        config: the run; the kind of its task says what is trained.
+        config: the run; the kind of its task chooses the recipe.
         out: the directory, which must hold no run yet.
         callbacks: called during the run.
         tables: the rows of a classifier, if they are read already.
@@ -391,7 +391,7 @@ def config_warnings(optim: OptimConfig, train: LoopConfig, steps: Callable[[], i
     Args:
         optim: how weights are moved.
         train: where, and in which precision.
-        steps: tells how many steps training has; called where that matters.
+        steps: returns the number of training steps; called where that matters.
     """
     if optim.unfreeze_at is not None and optim.unfreeze_at >= (n := steps()):
         after = f"optim.unfreeze_at {optim.unfreeze_at:,}: training has {n:,} steps"

@@ -82,7 +82,7 @@ class Family(Generic[_C]):
         config: its configuration.
         answers: the command of `senti` that runs it.
         default_task: the kind of task that a configuration has which names none; `None`: the first one's.
-        defaults: settings below those that are given, and the section of the model, or the model itself.
+        defaults: settings below the given ones, and the section of the model, or the model itself.
         check: refuses settings that contradict each other.
         file: the file of the configuration in a run directory.
     """
@@ -531,7 +531,7 @@ PRESETS: dict[str, tuple[int, float, int]] = {
     "5x-large": (2, 2e-4, 21_000_000_000),
 }
 DEFAULT_PRESET = "tiny"
-# Sizes at which a table of its own would be most of the model.
+# Sizes at which a separate table would be most of the model.
 TIED = ("nano", "micro", "tiny")
 # What `[model]` of a language model has, where the architecture has such a key.
 MODEL: dict[str, dict[str, Any]] = {
@@ -704,7 +704,7 @@ def checked(kind: type[Section], values: Any, prefix: str, root: Mapping[str, ty
 
 
 def _said(kind: type[Section], item: Any, prefix: str, root: Mapping[str, type[Section]]) -> str:
-    """Writes one finding of pydantic as the key, what is wrong, and what would be right."""
+    """Writes one finding of pydantic as the key, the mistake, and the valid values."""
     path = [str(part) for part in item["loc"]]
     where = (prefix + ".".join(path)).rstrip(".")
     if item["type"] != "extra_forbidden":

@@ -2,7 +2,7 @@
 
 Seeds and folds are here, combinations of settings in `sweep.py`. `group.json` holds the
 configuration of each, and what its computing took, so that a stopped group can resume: runs that have
-finished stay, those that were stopped are resumed, the others begin. The runs go one after the other in this
+finished stay, stopped runs are resumed, the rest begin. The runs go one after the other in this
 process, or several at once on the workers of an executor; `run_task.py` is what a worker does.
 """
 
@@ -88,7 +88,7 @@ class Done:
     """What a group has done: `run.json` of each run that ended, and whether some are to come.
 
     Attributes:
-        group: the group, with what was spent.
+        group: the group, with its spent time.
         runs: by name, in the order of the group.
         stopped: whether somebody stopped it.
         failed: why runs failed, by name.
@@ -239,7 +239,7 @@ def run_all(
     baseline: bool | None = None,
     **scheduling: Unpack[Scheduling],
 ) -> Done:
-    """Runs what has not finished, in order, while the budget has room.
+    """Runs the unfinished runs, in order, while the budget has room.
 
     Args:
         group: the group.
@@ -520,7 +520,7 @@ def train_folds(
 
 def runs_of_folds(config: RunConfig) -> dict[str, RunConfig]:
     """Returns the run of each fold, by its name."""
-    # A baseline has folds of its own: --arch tfidf --folds.
+    # A baseline is cross-validated separately: --arch tfidf --folds.
     train = config.train.model_copy(update={"baseline": False})
     return {
         f"fold-{fold}": config.model_copy(

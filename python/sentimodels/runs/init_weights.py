@@ -4,9 +4,9 @@
 language model the size of that run, and `fit_width_to_vectors` gives a model the width of its word vectors.
 
 `train.resume`, which continues a stopped run, needs every weight. Here a tensor is used where its name fits,
-and all others are named. Names may differ there: a map says which beginning becomes which. Rows of a table
-belong to ids, so tables are used only where the tokenizer is the same; a head belongs to labels. Any other
-tensor of another shape is an error, because it is part of a model of another size.
+and tensors that are not used are listed. Names may differ there: a map says which prefix becomes which. Rows
+of a table belong to ids, so tables are used only where the tokenizer is the same; a head belongs to labels.
+Any other tensor of another shape is an error, because it is part of a model of another size.
 """
 
 import json
@@ -68,8 +68,8 @@ def inherit_config(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
     Its shape, positions, reading order and context are taken over, so that its weights fit and mean what
     they meant; of a classifier its head and its dropout too, while after a language model less of embeddings
-    is dropped than elsewhere. What is given goes above. Another architecture than the base's is left as it
-    is.
+    is dropped than elsewhere. Given settings have priority. Another architecture than the base's is left as
+    it is.
 
     Raises:
         ConfigError: if a preset is named that the base does not have.
@@ -93,7 +93,7 @@ def inherit_config(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def inherit_size(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Returns settings of a language model with those of the one below them that it starts from, if it does.
 
-    Its size, task and context are taken over, as its tokenizer is; what is given goes above. Another
+    Its size, task and context are taken over, as its tokenizer is; given settings have priority. Another
     architecture or task than the base's is left as it is.
 
     Raises:
@@ -189,7 +189,7 @@ def fit_width_to_vectors(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Returns settings with `model.d_model` as `data.vectors` needs it below them, where none is given.
 
     A preset's width gives way. Settings are left as they are where the architecture has no embeddings, and
-    where the file says nothing: reading it later tells what is wrong.
+    where the file cannot be read: reading it later reports the error.
     """
     given = merge(trees)
     arch, data, model = given.get("arch"), given.get("data"), given.get("model", {})
@@ -239,7 +239,7 @@ def first_weights(module: nn.Module, config: RunConfig, encoder: HasFingerprint)
     A run of the same `hf:PATH` has them all, so its folder is not needed again.
 
     Returns:
-        What was used and what was not, one sentence each.
+        The tensors that were used and not used, one sentence each.
 
     Raises:
         SentiError: as `check_pooling`, `load_pretrained` and `init_weights` do.
@@ -264,7 +264,7 @@ def init_weights(module: nn.Module, config: RunConfig | LanguageConfig, encoder:
         encoder: what makes the ids of the run.
 
     Returns:
-        What was used and what was not, one sentence each.
+        The tensors that were used and not used, one sentence each.
 
     Raises:
         ConfigError: if nothing fits, a part is of another size, or two tensors have one name here.
@@ -324,7 +324,7 @@ def _bodies(names: Iterable[str]) -> list[str]:
 def _fitting(
     path: Path, expected: Mapping[str, Tensor], config: RunConfig | LanguageConfig, fingerprint: str
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Returns the tensors of a base that fit, by their names here, and what is said of the others, by theirs.
+    """Returns the fitting tensors of a base by their names here, and messages on the rest by their names.
 
     Raises:
         ConfigError: if one is of another size and may not be left out, or two have one name.
@@ -359,7 +359,7 @@ def _fitting(
 
 
 def _rows_of_padding(name: str, shape: tuple[int, ...], wanted: tuple[int, ...], same_ids: bool) -> int:
-    """Returns how many rows a table has more here than there: a language model has none for padding."""
+    """Returns how many rows a table has more here than there: a language model lacks the row of padding."""
     if not same_ids or not is_table(name) or not wanted or shape[1:] != wanted[1:]:
         return 0
     more = wanted[0] - shape[0]
@@ -372,7 +372,7 @@ def _of_head(name: str) -> bool:
 
 
 def _differences(path: Path, config: RunConfig | LanguageConfig, without: Collection[str] = ()) -> list[str]:
-    """Returns the settings that a model has otherwise than its base, of those that both have."""
+    """Returns the settings that differ between a model and its base, among those that both have."""
     base = _config_of(path)
     if base is None:
         return []
@@ -424,7 +424,7 @@ def _renamed(name: str, names: Mapping[str, str]) -> str:
 
 
 def _why_not(name: str, shape: tuple[int, ...], expected: Mapping[str, Tensor], stranger: bool) -> str | None:
-    """Returns why a tensor cannot be used; `None` if it can. The rows of a `stranger` belong to other ids."""
+    """Returns why a tensor cannot be used; `None` if it can. The rows of a `stranger` have different ids."""
     if name not in expected:
         return "no such parameter"
     if stranger:

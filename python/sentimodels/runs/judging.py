@@ -2,9 +2,9 @@
 
 A baseline is the most frequent class, or TF-IDF trained on the same rows. The gain over it is in accuracy on
 the rows that judge: the test texts or, without labelled ones, the validation texts, each half answered by
-what the other half chose. With it stands half its 95 % interval: of the rows' differences, those of one group
-taken together, since the phrases of a sentence are not independent (the sandwich variance, Liang and Zeger
-1986).
+the choices of the other half. Next to it is half its 95 % interval: of the rows' differences, those of one
+group taken together, since the phrases of a sentence are not independent (the sandwich variance, Liang and
+Zeger 1986).
 """
 
 import time
@@ -56,7 +56,7 @@ _REPLICATES = 400
 # The scores whose intervals `run.json` has.
 _WITH_INTERVALS = ("accuracy", "macro_f1", "micro_f1", "mae", "quadratic_kappa")
 
-# Of fewer validation texts that are cut, windows change too little to be worth a look.
+# With fewer validation texts that are cut, windows change too little to try them.
 _MANY_CUT = 0.01
 
 # The share of a normal distribution within so many deviations is 95 %.
@@ -174,7 +174,7 @@ def in_windows(
         device: where it answers.
 
     Returns:
-        `rows`, validation rows; `n_cut`, those that are cut; how right the run is with texts cut (`cut`) and
+        `rows`, validation rows; `n_cut`, how many are cut; how right the run is with texts cut (`cut`) and
         in windows (`windows`), and `gain` and `interval` of the difference. `None` if too few are cut.
     """
     valid, table, truth = texts.valid, texts.tables.valid, texts.valid_labels
@@ -326,10 +326,10 @@ class CrossFit:
 
     For runs without a test part: where rows are few, or the user gave validation texts alone. Dev is cut
     into two halves, each with its share of the labels; groups and copies of a text stay in one
-    (`data/split.py`). Each half chooses a step and a temperature on its own, as the whole of dev chooses
-    those of the run, and the answers of its weights to the other half are kept. What is scored in the end
-    are those answers: one training, all rows judged. Only when training stops is decided by both halves
-    together.
+    (`data/split.py`). Each half chooses a step and a temperature separately, as the whole of dev chooses
+    those of the run, and the answers of its weights to the other half are kept. The final score
+    is that of these answers: one training, all rows judged. Only when training stops is decided by both
+    halves together.
 
     Args:
         labels: `(n,)` classes of the dev texts.
@@ -355,7 +355,7 @@ class CrossFit:
     def of(
         cls, texts: EncodedTables, folder: Path, warn: Callable[[str], None], *, resumed: bool
     ) -> "CrossFit | None":
-        """Returns the halves of a run's validation rows; `None` where it has none, or test rows judge.
+        """Returns the halves of a run's validation rows; `None` without such rows, or if test rows judge.
 
         Args:
             texts: of the run.

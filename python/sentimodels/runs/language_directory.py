@@ -87,7 +87,7 @@ class LoadedModel:
 def begin_language_run(
     folder: Path, config: LanguageConfig, tokenizer: Tokenizer, sources: Mapping[str, Any]
 ) -> None:
-    """Writes what is known before training, so that a stopped run can be resumed.
+    """Writes the configuration and tokenizer before training, so that a stopped run can be resumed.
 
     Args:
         folder: the run directory.
@@ -132,7 +132,7 @@ def tokenizer_of_start(config: LanguageConfig) -> Tokenizer | None:
     """Returns the tokenizer of the run that a model starts from, unless another is named.
 
     Raises:
-        ConfigError: if that run has none, or translates.
+        ConfigError: if that run has no tokenizer, or translates.
     """
     start = config.train.init_from
     if start is not None and (Path(start) / "config.toml").is_file() and family_of(Path(start)) is TRANSLATOR:
@@ -220,6 +220,6 @@ def load_unfinished(folder: Path, family: Family[_Config]) -> _Config:
     config = family.load(folder)
     if finished(folder):
         raise CheckpointError(f"{folder}: has finished; nothing to resume")
-    if (folder / MANIFEST).is_file():  # one that was killed before it could stop has none yet
+    if (folder / MANIFEST).is_file():  # a run that was killed before it could stop has no manifest yet
         check_unchanged(folder, ("config.toml", TOKENIZER))
     return config

@@ -1,6 +1,6 @@
 """The runs of a folder, ranked by the score that chose their weights.
 
-Scores are of validation data, so runs are ranked among those with the same; `data` tells which these are.
+Scores are of validation data, so runs are ranked among those with the same data; `data` identifies it.
 `BOARDS` has a row for each kind of run.
 """
 
@@ -45,7 +45,7 @@ class Board:
 
     Attributes:
         family: the kind; it reads their configuration.
-        about: what is known before a run is scored, of its configuration, `run.json` (empty until it is
+        about: facts known before a run is scored, from its configuration, `run.json` (empty until it is
             written), its directory and the folder that is listed.
         scores: what `run.json` adds to that.
         place: what runs are ordered by, unfinished ones last.
@@ -68,7 +68,7 @@ def leaderboard(
 
     Returns:
         Classifiers, language models, and translation models. Of each run: `run`, its path below the folder;
-        `arch`; `state`, `finished`, `stopped` or `unfinished`; `data`, which tells runs with the same
+        `arch`; `state`, `finished`, `stopped` or `unfinished`; `data`, which is equal for runs with the same
         validation data; and once they are known `parameters`, `seconds` and scores.
 
         Of classifiers `seed`, the monitored score under its own name, with `interval` where it is known,
@@ -141,7 +141,7 @@ def _entry(board: Board, folder: Path, run: Path) -> dict[str, Any]:
 
 
 def _identity(run: Path) -> str | None:
-    """Returns what is the same for runs with the same validation rows: of their file, and their places."""
+    """Returns a key of the validation rows: of their file, and their places."""
     try:
         return TrainingRecord.load(run).identity("valid")
     except CheckpointError:
@@ -192,7 +192,7 @@ def _about_model(config: LanguageConfig, about: Mapping[str, Any], run: Path, _:
 
 
 def _documents(run: Path, config: LanguageConfig, about: Mapping[str, Any]) -> str | None:
-    """Returns what is the same for runs with the same validation documents.
+    """Returns a key of the validation documents.
 
     How many documents `data.valid_tokens` allows depends on the tokenizer, so their bytes count as well.
     """
@@ -239,9 +239,9 @@ def _model_place(one: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _about_translator(config: TranslationConfig, _: Mapping[str, Any], run: Path, __: Path) -> dict[str, Any]:
-    """Returns what is the same for runs with the same validation pairs.
+    """Returns a key of the validation pairs.
 
-    Those that were divided off are known by their file, and by how it was divided.
+    Pairs divided off a file are identified by the file and the settings of the division.
     """
     if (rows := _identity(run)) is None:
         return {"data": None}
@@ -266,5 +266,5 @@ BOARDS = (
     Board(LANGUAGE_MODEL, _about_model, _model_scores, _model_place),
     Board(TRANSLATOR, _about_translator, _translator_scores, _translator_place),
 )
-# An aligned model is listed among those that it was made of.
+# An aligned model is listed among the language models.
 _LISTED_AS = {ALIGNMENT.name: LANGUAGE_MODEL}

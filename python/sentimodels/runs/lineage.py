@@ -23,7 +23,7 @@ _OPTIONS = {"validation": "--valid", "test": "--test"}
 
 # The role of files that the base of a language model learned from, in its `training_data.json`.
 BASE = "base"
-# That of files which judged a language model's alignment; all others were learned from.
+# The role of files which judged a language model's alignment; all other roles were learned from.
 _JUDGE = "judge"
 
 

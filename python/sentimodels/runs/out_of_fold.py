@@ -121,7 +121,7 @@ def load_mean(folders: Sequence[Path], table: Table) -> tuple[Table, Predictions
         raise DataError(f"{table.source}: no row was left out by all of {', '.join(map(str, folders))}")
     places = [np.flatnonzero(np.isin(own, common)) for own in numbers]
     rows, answers = found[0][0].take(places[0]), first.take(places[0])
-    # `load` keeps the order of the table, so rows are side by side.
+    # `load` keeps the order of the table, so rows are aligned.
     mean = np.mean([one.probs[own] for (_, one), own in zip(found, places, strict=True)], axis=0)
     return rows, replace(answers, probs=mean.astype(np.float32))
 

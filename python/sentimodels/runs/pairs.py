@@ -57,7 +57,7 @@ def _say_of_base(config: TranslationConfig, train: ParallelText, valid: Parallel
     """Says what the run that this one starts from has read of the validation pairs.
 
     Raises:
-        DataError: if it was trained on them, and others could be named.
+        DataError: if it was trained on them, and different ones could be named.
     """
     start = config.train.init_from
     base = record_of(start)
@@ -139,7 +139,7 @@ def validation_pairs(
 def _wanted(
     config: TranslationConfig, format: PairFormat, module: nn.Module, plain: Rows, pairs: Pairs
 ) -> tuple[NDArray[np.bool_], str]:
-    """Returns which pairs are of use, and why the others are not; `plain` are the sources as texts."""
+    """Returns which pairs are usable, and why the rest are not; `plain` are the sources as texts."""
     longest = np.maximum(plain.lengths, pairs.targets.lengths)
     kept = (plain.lengths > 0) & (pairs.targets.lengths > 0) & (longest <= config.data.max_tokens)
     room = format.room(module, pairs.sources)

@@ -1,7 +1,7 @@
 """`plan`: what a run would be, seen in a trial of a few steps; `senti ... --dry-run` prints it.
 
 The trial goes the way of a run (`execute.py`): it reads the same data and takes the first steps with the same
-settings, in a folder that is removed. So what is wrong with a run is wrong here too.
+settings, in a folder that is removed. So errors of a run show here too.
 """
 
 import os
@@ -28,8 +28,8 @@ from .tables import Tables
 
 __all__ = ["plan", "plan_sweep"]
 
-# Steps that are tried, and more of them until a second has gone by. The first one prepares what the others
-# use, so it is not timed; of the others the median counts, as other programs delay some.
+# Steps that are tried, and more of them until a second has gone by. The first one allocates memory for the
+# rest, so it is not timed; the median of the rest counts, as other programs delay some.
 _STEPS, _SECONDS = 3, 1.0
 # Rows that are tried by a model that is not trained by steps, at most.
 _ROWS = 20_000
@@ -73,7 +73,7 @@ class _Clock:
 
 
 def plan(recipe: Recipe[Any], on_warning: Callable[[str], None] | None = None) -> dict[str, Any]:
-    """Tries a run: trains some steps of it, and returns what was seen.
+    """Tries a run: trains some steps of it, and returns time, memory and sizes.
 
     Args:
         recipe: the run.
@@ -201,7 +201,7 @@ def plan_sweep(
         budget: seconds after which no further run begins.
 
     Returns:
-        `runs`, how many combinations there are; `combinations`, of those that were tried the values and the
+        `runs`, how many combinations there are; `combinations`, of each tried one the values and the
         plan; `seconds` of all runs, by the mean of the tried; `within_budget`, about how many runs that is,
         `None` without one; `fits`, whether memory suffices for each.
 

@@ -46,7 +46,7 @@ _AFTER_PADDING = {
     "lilt": 0,
     "markuplm": 0,
 }  # fmt: skip
-# The name of a tensor with a number in it, as that of a layer; what is said of the tensor may follow.
+# The name of a tensor with a number in it, as that of a layer; a message may follow the name.
 _NUMBERED = re.compile(r"([^ ]*?\.)(\d+)(\..*)")
 
 
@@ -153,7 +153,7 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
     """Puts the weights of the folder into a module: into its backbone, or with its own head into all of it.
 
     Returns:
-        What was used and what was not, one sentence each; nothing for an architecture of ours.
+        The tensors that were used and not used, one sentence each; nothing for an architecture of ours.
 
     Raises:
         CheckpointError: if there are no safetensors, or they are of another model.

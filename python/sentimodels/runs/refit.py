@@ -47,7 +47,7 @@ def train_twice(
 
 
 def resume_twice(config: RunConfig, out: Path, callbacks: Callbacks | None) -> dict[str, Any]:
-    """Resumes such a run, in whichever of its trainings it was stopped.
+    """Resumes such a run, in the first or the second of its trainings.
 
     Args:
         config: of the first run.
@@ -119,7 +119,7 @@ def settled(config: RunConfig, about: dict[str, Any], n_train: int, n_all: int) 
             "the first run had no validation rows, so nothing was chosen; train with data.valid_share"
         )
     steps, best = int(about["fit"]["steps"]), int(about["fit"]["best_step"])
-    if not steps:  # it learns by itself
+    if not steps:  # it is fitted at once
         return config
     first = config.train.plan(n_train)
     # The first run may have been stopped: its passes say how long a pass is, its best step how many.

@@ -1,7 +1,6 @@
-"""`evaluate` and `report`: one file of predictions in, everything worth saying out.
+"""`evaluate` and `report`: reports on one file of predictions.
 
-A report is plain values that JSON knows. It refuses a file that was trained on, and tells rows that were
-training texts from those that were not.
+A report is plain JSON values. It refuses a file that was trained on, and marks rows that were training texts.
 """
 
 from dataclasses import asdict, replace
@@ -52,7 +51,7 @@ def evaluate(
     Args:
         predictor: the model.
         table: the rows.
-        run: its directory, whose record tells what was trained on.
+        run: its directory, whose record says which rows were trained on.
         memory: training phrases to answer from.
         allow_trained: do not refuse a file that was trained on.
 

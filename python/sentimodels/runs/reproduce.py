@@ -71,7 +71,7 @@ class Mismatch:
         what: its name: a package, `threads`, the role of a file, a setting.
         then: as the run directory says.
         now: as it is.
-        remedy: what to do or type to have it as it was.
+        remedy: what to do or type to restore it.
     """
 
     what: str
@@ -112,7 +112,7 @@ class Reproduction:
 
     @property
     def verdict(self) -> Literal["weights", "scores", "neither"]:
-        """What is equal; `weights` includes the scores. A run without scores can only have equal weights."""
+        """The equal part; `weights` includes the scores. A run without scores can only have equal weights."""
         if self.weights:
             return "weights"
         return "scores" if self.scores and not self.differing_scores else "neither"
@@ -153,7 +153,7 @@ def reproduce(
         device: where to train; without it as the configuration says.
 
     Returns:
-        What is equal; `None` if `callbacks.should_stop` has stopped it.
+        The equal part; `None` if `callbacks.should_stop` has stopped it.
 
     Raises:
         CheckpointError: if the run has not finished, was not trained here, or has changed.
@@ -285,7 +285,7 @@ def _changed(role: str, source: str, path: str, then: str, now: str, run: Path) 
 
 
 class _Watched:
-    """`should_stop` of a run that is trained again; after the first step it compares what was read."""
+    """`should_stop` of a run that is trained again; compares the data after the first step."""
 
     def __init__(self, run: Path, out: Path, found: list[Mismatch], callbacks: Callbacks) -> None:
         self._run, self._out, self._found, self._callbacks = run, out, found, callbacks

@@ -100,7 +100,7 @@ class Driver:
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker needs to know of a run, besides its directory.
+    """The arguments that a worker needs for a run, in addition to its directory.
 
     Attributes:
         tree: the configuration.
@@ -150,7 +150,7 @@ def run_task(folder: str, order: Order) -> Outcome:
 
 
 def train_or_resume(run: Path, order: Order, callbacks: Callbacks, tables: Tables | None = None) -> Outcome:
-    """Trains a run in this process, or resumes it; while another process has it, waits.
+    """Trains a run in this process, or resumes it; waits while another process trains it.
 
     Args:
         run: its directory.

@@ -1,8 +1,8 @@
 """A sweep: a run for each combination of values, the best by validation rows, within a budget.
 
 Combinations are a grid; where a budget may leave some out, they are tried in an order drawn from the seed, so
-that what is tried is spread over the grid (Bergstra and Bengio 2012). No test row is read: the best of many
-on one part of the rows looks better there than it is. A grid of our own instead of optuna, which would bring
+that the tried ones are spread over the grid (Bergstra and Bengio 2012). No test row is read: the best of many
+on one part of the rows looks better there than it is. optuna is not used, because it would bring
 a database and its migrations (SQLAlchemy, Alembic); where a grid is not enough, optuna can call `train`.
 """
 
@@ -23,7 +23,7 @@ from .tables import Tables, check_files
 
 __all__ = ["about_sweep", "combinations", "configs_of", "sweep"]
 
-# Keys of [data] that say how rows are read by a model; all others say which rows there are.
+# Keys of [data] that say how rows are read by a model; all further keys say which rows there are.
 _OF_TEXT = {
     "tokenizer", "vocab_size", "tokenizer_model", "pre_tokenizer", "normalize", "lowercase", "max_tokens",
     "long", "stride", "vectors",
@@ -159,7 +159,7 @@ def _config(trees: Sequence[Mapping[str, Any]], values: Mapping[str, str]) -> Ru
 
 
 def about_sweep(done: group.Done) -> dict[str, Any]:
-    """Returns what was found, best first; of equals the first begun.
+    """Returns the results, best first; of equals the first begun.
 
     Returns:
         `monitor`, the score that decides; `runs`, for each its name, the values it sets, scores on

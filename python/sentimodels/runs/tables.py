@@ -44,7 +44,7 @@ class Taught:
     """The answers of a teacher, `(n, n_classes)` probabilities of the rows of each part.
 
     A student knows the training texts of its teacher through the answers, so its record names them too:
-    scores on them would be as good as scores on its own.
+    scores on them would be as good as on the student's training texts.
 
     Attributes:
         train: of the training texts.
@@ -60,11 +60,11 @@ class Taught:
 
 
 class Tables:
-    """The tables of a run and what is to be said about them.
+    """The tables of a run, and notes on them.
 
     Args:
         data: `[data]`.
-        labels: those of a teacher, with whom rows need none of their own; otherwise each row has one.
+        labels: those of a teacher, with whom rows need no label; otherwise each row has one.
         several: whether rows may have several labels.
         ordinal: whether the labels are in an order: `data.label_order`, or that of numbers.
     """
@@ -210,7 +210,7 @@ class Tables:
         return frozenset().union(*(rows[name] for name in rows if name != "--where"))
 
     def _divided(self, data: DataConfig, whole: Table) -> Table:
-        """Cuts off the parts that were not given, so that they share no text with what is left."""
+        """Cuts off the parts that were not given, so that they share no text with the rest."""
         n_rows = len(whole)
         test_share = 0.0
         if self.test is None and data.fold is None:

@@ -1,4 +1,4 @@
-"""`import_transplanted`: a run whose tokenizer `sentitok transplant` changed, as a run directory of its own.
+"""`import_transplanted`: imports a run whose tokenizer `sentitok transplant` changed as a new run directory.
 
 Such a folder has the files of the run, with other rows in the tables and another tokenizer.json, and no
 manifest. What `run.json` says of it, scores and speed, is of the old tokenizer and is left out.

@@ -50,7 +50,7 @@ def changed_data(folder: Path) -> list[str]:
     """Compares the files that a run was trained and judged on with their hashes.
 
     Returns:
-        What is missing or changed, one sentence each.
+        The missing and changed files, one sentence each.
 
     Raises:
         CheckpointError: if the run's record of its data is missing or damaged.

@@ -72,7 +72,7 @@ class TaskRows:
             the labels of a text are not known.
         n_classes: classes.
         valid: the validation texts, or `None`.
-        valid_labels: their classes, or `None` where they have none.
+        valid_labels: their classes, or `None` without labels.
         answers: `(n, n_classes)` probabilities that a teacher gives the training texts, where there is one.
         valid_answers: those of the validation texts.
         on_answers: called with the logits of the validation texts, at each evaluation.
@@ -314,7 +314,7 @@ def summed(logits: Tensor, target: Tensor, config: ClassificationConfig, weights
     """Returns the loss of the rows together, so that accumulation divides by real rows.
 
     Smoothing, as torch spells it (the share is spread over all classes), and weights are for training;
-    validation has none.
+    validation uses neither.
 
     Args:
         logits: (B, C).
@@ -370,7 +370,7 @@ _SHAPES = (
 
 
 def read_weights(text: str) -> Weights:
-    """Reads what was typed: `none`, `balanced`, `1,2`, or the name of a file.
+    """Reads weights as typed: `none`, `balanced`, `1,2`, or the name of a file.
 
     Raises:
         ConfigError: if it is none of these.
@@ -425,7 +425,7 @@ def ordered_weights(weights: Weights, names: Sequence[str]) -> str | tuple[float
     """Returns weights in the order of the labels.
 
     Raises:
-        ConfigError: if a label has none, a name is not a label, or their number is another.
+        ConfigError: if a label lacks a weight, a name is not a label, or their number differs.
     """
     if isinstance(weights, str):
         return weights

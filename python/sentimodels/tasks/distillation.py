@@ -109,10 +109,11 @@ class Distillation:
         config: `[task]`.
         train: `[train]`.
         texts: the training texts.
-        labels: `(n,)` class of each training text, or `(n, n_classes)` of 0 and 1; -1 where it has none.
+        labels: `(n,)` class of each training text, or `(n, n_classes)` of 0 and 1; -1 for a text without
+            label.
         answers: `(n, n_classes)` probabilities that the teacher gives them.
         valid: the texts that decide which weights are best, or `None`.
-        valid_labels: class of each of them, or `None` where some have none.
+        valid_labels: class of each of them, or `None` if some lack labels.
         valid_answers: the teacher's probabilities of them.
         on_answers: called with the logits of the validation texts, at each evaluation.
     """

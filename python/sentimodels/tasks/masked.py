@@ -31,7 +31,7 @@ __all__ = ["MaskedRows", "MaskedToken", "check_halves", "mask", "of_rows", "shar
 _Ids = NDArray[np.int64]
 # Of the chosen tokens this share is masked, and this much more replaced by any token; the rest stays.
 _MASKED, _REPLACED = 0.8, 0.1
-# Draws of a second half from another document before the first one's own is taken.
+# Draws of a second half from another document before the first document is used.
 _TRIES = 8
 # Rows of a part that represent all, evenly spread.
 _LOOKED_AT = 1024
@@ -72,7 +72,7 @@ def mask(
     Args:
         ids: (B, T).
         rate: share of the tokens that are chosen, special ones apart.
-        tokens: the mask, and what is special.
+        tokens: the mask and the special tokens.
         vocab_size: V, ids run below it.
         drawn: a generator for each row.
 
@@ -113,9 +113,9 @@ def check_halves(config: MaskedConfig, corpus: Corpus) -> None:
 
 
 def _of_one_document(corpus: Corpus, part: PackedSplit) -> bool:
-    """Whether what is read of the rows of a part is of one document."""
+    """Whether the rows of a part are all of one document."""
     found: set[int] = set()
-    for row in chain(_some_rows(part), range(part.n_rows)):  # most often the first few tell
+    for row in chain(_some_rows(part), range(part.n_rows)):  # most often the first few decide
         found.add(_piece(corpus, part, row)[1])
         if len(found) > 1:
             return False

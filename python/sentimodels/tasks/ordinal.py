@@ -37,7 +37,7 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"likelihood": _likeliho
 
 
 class Ordinal(Classification):
-    """The task of telling ordered classes apart; the arguments are those of `Classification`."""
+    """Classification into ordered classes; the arguments are those of `Classification`."""
 
     config: OrdinalConfig
     answers = ORDERED_LABELS

@@ -220,7 +220,7 @@ def shards_hash(dataset: TokenDataset) -> str:
 def _made_from(dataset: TokenDataset, known: Collection[object]) -> Iterator[dict[str, object]]:
     """Yields the files that shards were made from, if they are found under their names, as long as then.
 
-    Those that are known already, as what several directories were made from, are not read again.
+    Known files are not read again: several directories may have been made from one file.
     """
     made_from = dataset.manifest.get("sources")
     for one in made_from if isinstance(made_from, list) else ():

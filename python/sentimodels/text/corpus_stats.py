@@ -31,7 +31,7 @@ _MORE = {"text": "take --format paragraphs", "paragraphs": "take --format lines"
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a corpus once it has gone by.
+    """Statistics of a corpus, complete once it has been read.
 
     Attributes:
         datasets: the folders of its token shards.
@@ -110,7 +110,7 @@ class Count:
         self.n_tokens += len(block.ids)
 
     def close(self, datasets: list[Path], end: int, sources: list[dict[str, Any]], left_out: int) -> None:
-        """Writes what is known.
+        """Writes the statistics.
 
         Raises:
             DataError: if a part has too little.
@@ -176,7 +176,7 @@ def unigram_loss(train: NDArray[np.int64], valid: NDArray[np.int64]) -> float:
 
     Args:
         train: how often each id (V,) occurs in training.
-        valid: how often it occurs in what is scored.
+        valid: how often it occurs in the scored text.
     """
     log = np.log((train + 1) / (train.sum() + len(train)))
     return float(-(valid * log).sum())

@@ -29,7 +29,7 @@ def files_of(corpus: Iterable[str]) -> list[Path]:
     """Returns the files of a corpus; of a folder all that are not hidden, in the order of their names.
 
     Raises:
-        DataError: if there are none, one is given twice, or an encoded corpus stands among them.
+        DataError: if there are none, one is given twice, or an encoded corpus is among them.
         FileNotFoundError: if one is not there.
     """
     paths: list[Path] = []

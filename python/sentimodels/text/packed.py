@@ -240,7 +240,7 @@ def held_out(first: int, stop: int, share: float, seed: int) -> NDArray[np.bool_
 def training_plan(config: LanguageConfig, n_rows: int, world: int = 1) -> TrainingPlan:
     """Returns the batches of an epoch of one process, and the steps of the run.
 
-    Rows that fill no batch are left out of an epoch; another order leaves out others in the next. A
+    Rows that fill no batch are left out of an epoch; the next order leaves out different ones. A
     step never spans two epochs, so the batches of an epoch make whole steps where there are enough.
 
     Args:
@@ -329,7 +329,7 @@ class TokenWriter:
 class ArrayFile:
     """Writes an array.
 
-    For what is as long as a corpus has documents or rows: it is written piece by piece and read where it
+    For arrays as long as the documents or rows of a corpus: it is written piece by piece and read where it
     is needed. The file is numpy's .npy, whose header has room for a length that grows.
 
     Args:

@@ -96,7 +96,7 @@ def end_of(tokenizer: Tokenizer, asked: str | None = None) -> tuple[str, int]:
     """Returns the token that begins and ends a text, and its id: the one asked for, or the special one.
 
     Raises:
-        ConfigError: if the tokenizer has none.
+        ConfigError: if the tokenizer lacks such a token.
     """
     end = known_end(tokenizer, None, {}) if asked is None else asked
     id = None if end is None else tokenizer.token_to_id(end)

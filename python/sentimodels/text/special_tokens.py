@@ -1,6 +1,6 @@
 """Which tokens of a tokenizer end a document, begin a row, and mask.
 
-Each is known by the names that tokenizers give it; what is missing is added at the end of the vocabulary, so
+Each is known by the names that tokenizers give it; missing tokens are added at the end of the vocabulary, so
 ids that exist keep their meaning.
 """
 
@@ -49,7 +49,7 @@ def _with(tokenizer: Tokenizer, names: tuple[str, ...]) -> tuple[Tokenizer, int]
 
 
 def end_of_document(tokenizer: Tokenizer, named: str | None) -> tuple[Tokenizer, int]:
-    """Returns the token that ends a document, and the tokenizer that has it.
+    """Returns the token that ends a document, and the tokenizer with it.
 
     Args:
         tokenizer: the tokenizer.

@@ -40,7 +40,7 @@ class TextReader(Protocol):
 
     @property
     def unknown(self) -> Sequence[str]:
-        """Words that have no id and were met; their ids come after all others."""
+        """Words without an id that were met; their ids are the highest."""
 
     @property
     def vocab_size(self) -> int:
@@ -159,7 +159,7 @@ class Inputs:
         vocab_size: ids run below this.
         n_classes: classes, for a head of classes.
         pad_id: the id of padding, whose vector is zero; `None`: none.
-        n_ngrams: rows of the table of character n-grams; 0: tokens have none.
+        n_ngrams: rows of the table of character n-grams; 0: there is no table.
         vectors: a vector for each id (V, D) to start from, rows of zeros where there is none.
         grams: for a bag of n-grams, the ids that each id is also made of.
         n_words: for a bag of n-grams, where words end: ids from here on are n-grams.
@@ -187,8 +187,8 @@ _FORMAT = "sentimodels.open-vocabulary/1"
 class OpenVocabulary:
     """The words that have ids, and how texts are cut.
 
-    It stands where a run may have a subword tokenizer. `sentitok` cuts the texts; the most frequent words
-    get ids, and one more is padding. A word that has none gets one for the time being, above all others,
+    It is used where a run may have a subword tokenizer. `sentitok` cuts the texts; the most frequent words
+    get ids, and one more is padding. A word without an id gets a temporary one, above the known ids,
     and `Encoded.unknown` holds its spelling, from whose character n-grams `NgramEmbedding` composes a
     vector (Bojanowski et al. 2017). So no word is broken into pieces that training never met. Not lossless.
 
@@ -290,7 +290,7 @@ class Reader:
         of: the words with ids.
 
     Attributes:
-        unknown: the others met so far; the first one's id is that of padding plus 1.
+        unknown: the unknown words so far; the first one's id is that of padding plus 1.
     """
 
     def __init__(self, of: OpenVocabulary) -> None:

@@ -195,7 +195,7 @@ class WordNgrams(BagVocabulary):
             yield from self._runs(words, high)
 
     def _runs(self, words: Sequence[str], high: int) -> Iterator[str]:
-        """N-grams longer than those of words, of characters that stand alone one after the other."""
+        """N-grams longer than those of words, over runs of single-character words."""
         for alone, run in groupby(words, is_character):
             if alone:
                 chars = list(run)

@@ -1,4 +1,4 @@
-"""`Distributed`: which of how many processes this is, on which device, and what they tell each other.
+"""`Distributed`: rank and number of processes, the device, and the exchange of values between processes.
 
 Batches, gradients, the average of the weights, logging and writing ask here; a process alone gets back what
 it gave, at no cost. Gradients are added over processes; the trainer divides them by the terms of all. torch's
@@ -90,13 +90,13 @@ class Distributed:
 
     @contextmanager
     def first(self) -> Iterator[bool]:
-        """A block in which the first process works while the others wait; where it fails, all end.
+        """A block in which the first process works while the rest wait; where it fails, all end.
 
         Yields:
             Whether this is the first process.
 
         Raises:
-            DataError: in the others, if the first one failed.
+            DataError: in the remaining processes, if the first one failed.
         """
         done = False
         try:
@@ -139,7 +139,7 @@ class Distributed:
                 dist.broadcast(value, 0)
 
     def gather(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Returns the tensors of all processes, `name` of the first and `name@rank` of the others.
+        """Returns the tensors of all processes, `name` of the first and `name@rank` of the rest.
 
         They must have the same names and shapes everywhere.
         """
@@ -219,7 +219,7 @@ def _meeting() -> dict[str, Any]:
     """Returns where processes that torchrun has restarted find each other, for `init_process_group`.
 
     torchrun keeps one store for all its starts, which still holds the addresses of the processes that have
-    ended; so each start has names of its own there.
+    ended; so each start uses separate names there.
     """
     if not n_restarts():
         return {}

@@ -110,7 +110,7 @@ def whole_weights(module: nn.Module, processes: Distributed) -> dict[str, Tensor
 
 
 def gathered(module: nn.Module, processes: Distributed, build: Callable[[], nn.Module]) -> nn.Module:
-    """Returns a module with the weights that lie in all processes; in others than the first the divided one.
+    """Returns a module with whole weights in the first process, and the divided module in the rest.
 
     Args:
         module: the divided module.
@@ -148,7 +148,7 @@ class ShardedTrainer(Trainer):
 
 
 class _Together:
-    """A task whose every call is made by all processes: each needs the parts that the others hold."""
+    """A task whose every call is made by all processes: each needs the parts of all."""
 
     def __init__(self, task: Task, processes: Distributed) -> None:
         self.task, self.processes = task, processes
@@ -161,7 +161,7 @@ class _Together:
 
     def loss(self, model: nn.Module, batch: Any) -> tuple[Tensor, int]:
         loss, n = self.task.loss(model, batch)
-        if not n and loss.requires_grad:  # the trainer leaves it out, but others wait in theirs
+        if not n and loss.requires_grad:  # the trainer leaves it out, but other processes wait in theirs
             loss.backward()
         return loss, n
 
@@ -206,7 +206,7 @@ class _ShardedRun(_Run):
         """Goes back to a saved state, that of as many processes or of another number."""
         parts, random, progress = load_sharded(folder, dict(self.module.named_parameters()))
         self.progress = self.history.progress = Progress(**progress)
-        if not self.all.main:  # what was counted is that of all processes
+        if not self.all.main:  # the saved counts are those of all processes
             self.progress.tokens = self.progress.places = 0
         own = _tensors(self.module)
         with torch.no_grad():
@@ -295,7 +295,7 @@ def save_sharded(
 
     The state of an unfinished run whose parts lie in several processes, as a distributed checkpoint.
 
-        state.safetensors   random numbers, where the loop stands, and which folder has the rest; written last
+        state.safetensors   random numbers, progress of the loop, and which folder has the rest; written last
         state-STEP/         weights, optimizer, average and best weights, by `torch.distributed.checkpoint`
 
     Each process writes the parts that it holds, as safetensors whose headers say where in the whole tensor
@@ -307,7 +307,7 @@ def save_sharded(
         processes: the processes that save.
         parts: tensors by part and name.
         random: states of the generators of all processes.
-        progress: where the loop stands.
+        progress: the position of the loop.
         rows: of a batch, of all processes together.
 
     Raises:
@@ -344,7 +344,7 @@ def load_sharded(
         parameters: by name; tensors that belong to one, of its shape, are divided as it is.
 
     Returns:
-        Tensors by part and name, states of generators, and where the loop stands.
+        Tensors by part and name, states of generators, and the position of the loop.
 
     Raises:
         CheckpointError: if there is no state, one of another model, or one that is not whole.
@@ -405,7 +405,7 @@ def _alone_or_not() -> Iterator[None]:
 def _whole(
     metadata: Metadata, shards: Path, parameters: Mapping[str, nn.Parameter]
 ) -> dict[str, TensorStorageMetadata]:
-    """Returns what is saved, once it is known that it is this model's, and no part of it is missing."""
+    """Returns the saved tensors, after checking that they are this model's and complete."""
     saved = {
         key: about
         for key, about in metadata.state_dict_metadata.items()

@@ -1,4 +1,4 @@
-"""`History`: the records of a run as it goes, lines of `metrics.jsonl`; `Progress`, `Fit`: where it stands.
+"""`History`: the records of a run, lines of `metrics.jsonl`; `Progress` and `Fit`: its state and result.
 
 The trainer gives losses and scores; each record has step, epoch, time, tokens and speed too. Of several
 processes the first writes, with the tokens of all.
@@ -39,7 +39,7 @@ Record = dict[str, Any]
 
 @dataclass
 class Progress:
-    """Where a run stands; all of it is saved with its state."""
+    """The progress of a run; all of it is saved with its state."""
 
     step: int = 0
     epoch: int = 0
@@ -100,7 +100,7 @@ class History:
         on_record: called with each record, `total_steps` and `padding` added.
         processes: the processes that train.
         plan: steps in all.
-        progress: where the run stands; it is read at each record.
+        progress: the progress of the run; it is read at each record.
     """
 
     def __init__(

@@ -154,7 +154,7 @@ class Moved:
     """One row of the table of optimizers: which of `_MADE` moves what.
 
     Attributes:
-        others: what moves all parameters that nothing else moves.
+        others: the optimizer of all parameters that no other field covers.
         matrices: what moves the matrices between layers; `None`: the same.
         takes_sparse: whether embedding rows with sparse gradients may be moved by `RowAdam`.
         moments: copies of most weights that it keeps.

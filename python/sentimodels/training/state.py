@@ -1,8 +1,8 @@
 """The state of an unfinished run, in one safetensors file, written under another name first.
 
-Weights, optimisers, average, best weights, random numbers, and where the loop stands: with it
-a run continues as if it had not been stopped, bit for bit on a CPU. No pickle: numbers that are
-no tensors are JSON in the file's metadata.
+Weights, optimisers, average, best weights, random numbers, and the position of the loop: with it
+a run continues as if it had not been stopped, bit for bit on a CPU. No pickle: values that are
+not tensors are JSON in the file's metadata.
 """
 
 import json

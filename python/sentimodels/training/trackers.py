@@ -84,7 +84,7 @@ class _TensorBoard:
     def write(self, step: int, values: Mapping[str, float]) -> None:
         """Takes the values of a step."""
         if self._writer is None:  # the run directory does not exist earlier
-            # A resumed run takes some steps again: what was said of them is hidden.
+            # A resumed run takes some steps again: their earlier values are hidden.
             again = step if self._folder.is_dir() else None
             self._writer = self._kind(log_dir=str(self._folder), purge_step=again)
             toml = self._config.to_toml()
@@ -139,7 +139,7 @@ _TRACKERS: dict[str, Callable[[AnyConfig, Path], _Tracker]] = {
 
 @contextmanager
 def tracking(config: AnyConfig, folder: Path, on_record: OnRecord) -> Iterator[OnRecord]:
-    """Yields what is to be called with each record: the tracker, then `on_record`.
+    """Yields the function to call with each record: the tracker, then `on_record`.
 
     Args:
         config: the run; `train.track` names the tracker, and it is shown whole.

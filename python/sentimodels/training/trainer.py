@@ -1,6 +1,6 @@
 """`Trainer.fit`: the one loop that trains every model for every task; and `Task`, what it asks of a task.
 
-The task brings batches, losses and scores. The loop gives back the best weights, and tells what happens
+The task brings batches, losses and scores. The loop gives back the best weights, and reports its progress
 through `on_record`, in the fields of `metrics.jsonl`. A task's batches are a function of the epoch, so a
 stopped run continues from its state at any step; on a CPU it ends with the same weights bit for bit.
 """
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class NotFiniteError(Exception):
-    """What is not finite, and where; the trainer ends the run and keeps the best weights so far."""
+    """A loss or weights that are not finite; the trainer ends the run and keeps the best weights so far."""
 
 
 class Batch(Protocol):
@@ -99,7 +99,7 @@ class Task(Protocol):
         """Returns the loss of a batch as a sum, and how many terms (rows, tokens) it has.
 
         Losses are summed over the batches of a step and over processes, then divided by the sum of
-        the counts: a token weighs the same wherever it stands. A count of 0 adds nothing.
+        the counts: a token weighs the same in every batch. A count of 0 adds nothing.
         """
 
     def evaluate(self, model: nn.Module) -> Evaluation | None:
@@ -244,7 +244,7 @@ class _Run:
                 f"{path}: the number of processes was {then} and is {self.all.world}, so batches would "
                 f"differ; resume {how if then > 1 else 'without torchrun'}"
             )
-        if not self.all.main:  # what was counted is that of all processes
+        if not self.all.main:  # the saved counts are those of all processes
             self.progress.tokens = self.progress.places = 0
         load_weights(self.module, parts["weights"])
         self.optimizers.load(parts.get("optimizers", {}))
@@ -296,7 +296,7 @@ class _Run:
                 ended = end or self._out_of_patience()
                 stopped = not ended and self._stop_asked()
                 saving = self.config.save_every
-                # At the end too: what is then made of the weights takes a while, and may be broken off.
+                # At the end too: the work on the final weights takes a while, and may be interrupted.
                 if ended or stopped or (at.step % saving == 0 if saving else due):
                     self.save()
                 if stopped:
@@ -325,7 +325,7 @@ class _Run:
     def _finish(self, stop: str) -> Fit:
         at = self.progress
         if stop == "stopped" and at.best is None:
-            self._evaluate()  # so that what is left is usable, and its score known
+            self._evaluate()  # so that the weights are usable, and their score known
         if not self.best and self.ema is not None and at.step:
             with self._averaged():
                 self._keep()
@@ -343,7 +343,7 @@ class _Run:
         return Fit(stop, at.step, best_step, at.best, at.monitor, at.seconds, tokens, padding)
 
     def ended_by(self, error: NotFiniteError) -> TrainingError:
-        """Puts the best weights back, and says what is left of the run.
+        """Puts the best weights back, and says what remains of the run.
 
         Where nothing is left, the saved state goes: from it the same steps would end the same way.
         """
@@ -469,7 +469,7 @@ class _Run:
         self.history.add({**heard.scores, "monitor": heard.monitor})
 
     def _scores(self) -> tuple[Evaluation | None, NotFiniteError | None]:
-        """Returns what the task says of the weights, or what is not finite; keeps the best."""
+        """Returns the task's evaluation of the weights, or which values are not finite; keeps the best."""
         at = self.progress
         with self._averaged():
             try:

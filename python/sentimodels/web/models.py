@@ -45,7 +45,7 @@ class Answering:
 
     def __init__(self, predictor: Predictor) -> None:
         self.predictor = predictor
-        self.predict("a", 1)  # what is built at first use is there before the first request
+        self.predict("a", 1)  # builds lazily made objects before the first request
 
     def about(self) -> dict[str, Any]:
         """Describes it."""

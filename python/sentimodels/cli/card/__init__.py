@@ -1,8 +1,8 @@
 """`senti card`: a run's model card in Markdown, with the front matter that the Hugging Face Hub reads.
 
 Facts (`sentimodels.runs.card`) become sentences and tables here, by one template (`layout.py`); a file for
-each family says what its kinds tell. What no run records (licence, language, where texts come from) is named
-as missing, not made up.
+each family has the sentences of its kinds. Unrecorded facts (licence, language, where texts come from) are
+named as missing, not made up.
 """
 
 from collections.abc import Callable

@@ -118,7 +118,7 @@ def shell(name: str, line: str) -> str:
 
 
 def sizes(parameters: Mapping[str, int]) -> list[list[str]]:
-    """Returns the rows of a table that tell how large a model is."""
+    """Returns the rows of the table of a model's size."""
     return [[_SIZES[key], number(value)] for key, value in parameters.items()]
 
 

@@ -120,7 +120,7 @@ def char_ngrams(word: str, low: int, high: int) -> list[str]:
 
 
 def of_cuts(scores: Array, cuts: Array | None) -> Array:
-    """Returns log-probabilities of ordered labels, which are cut from one score; of others the scores."""
+    """Returns log-probabilities of ordered labels, which are cut from one score; scores of other labels."""
     if cuts is None:
         return scores
     at = cuts.astype(np.float64) - scores  # log odds that a label is at most this

@@ -1,4 +1,4 @@
-"""`export_onnx`: a run as a folder with `model.onnx`, what turns texts into its inputs, and what is known.
+"""`export_onnx`: a run as a folder with `model.onnx`, the files that turn texts into its inputs, and facts.
 
 | file | holds |
 |---|---|
@@ -67,7 +67,7 @@ def export_onnx(
         windows: read long texts in windows, whatever the run was trained with.
         int8: hold the weights of matrices, tables and LSTMs in 8 bits, once the graph has been compared. Such
             a graph answers a little differently; `export.json` says how much, and how fast it is.
-        labels: of the texts, to say what 8 bits cost in accuracy; those that the run does not know are passed
+        labels: of the texts, to say what 8 bits cost in accuracy; labels unknown to the run are passed
             over.
 
     Returns:
@@ -143,7 +143,7 @@ def _write_graph(classifier: Classifier, reader: OnnxReader, texts: Sequence[str
         shapes["ngrams"] = {"unknown_ngrams": any_size}
         given["unknown_ngrams"] = given.pop("unknown_ngrams")  # what `**ngrams` takes comes last
     with warnings.catch_warnings(), torch.no_grad(), _quiet():
-        # 2026-11: the exporter warns of what is deprecated in itself, which its callers cannot change.
+        # 2026-11: the exporter warns of its own deprecated code, which callers cannot change.
         warnings.simplefilter("ignore")
         program = torch.onnx.export(
             portable(classifier),

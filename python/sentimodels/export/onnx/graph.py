@@ -29,7 +29,7 @@ __all__ = ["portable", "refuse"]
 
 
 def refuse(config: RunConfig) -> None:
-    """Refuses the configuration of what is not exported.
+    """Refuses configurations that cannot be exported.
 
     Raises:
         ConfigError: naming the setting.
@@ -132,7 +132,7 @@ class _Last(nn.Module):
 
 
 class _Prefixed(nn.Module):
-    """A classifier whose learned first token is put among the vectors of the others."""
+    """A classifier whose learned first token is put before the vectors of the text."""
 
     def __init__(self, module: SequenceClassifier) -> None:
         super().__init__()

@@ -301,7 +301,7 @@ def _has_one_score(module: nn.Module) -> bool:
 
 
 def _tokenizer_config(classifier: Classifier, model: Any) -> dict[str, Any]:
-    """Returns the settings of the tokenizer that transformers needs besides its file."""
+    """Returns the settings of the tokenizer that transformers needs in addition to its file."""
     pad = model.config.pad_token_id
     tokenizer = classifier.tokenizer
     assert isinstance(tokenizer, Tokenizer)

@@ -109,7 +109,7 @@ def import_model(folder: Path, out: Path) -> tuple[LoadedModel, list[str]]:
         out: the run directory, which must hold no run yet.
 
     Returns:
-        The model, and what was left out of it, one sentence each.
+        The model, and the parts of the folder that were left out, one sentence each.
 
     Raises:
         CheckpointError: if a file or a tensor is missing or damaged, or only pickles are there.

@@ -1,4 +1,4 @@
-"""`Layout`: what is to be known of one kind of model of transformers."""
+"""`Layout`: the description of one kind of model of transformers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -158,7 +158,7 @@ def activation_of(theirs: str) -> str:
     """Returns our name of an activation.
 
     Raises:
-        ConfigError: if we do not have it.
+        ConfigError: if `senti` lacks it.
     """
     for ours, names in ACTIVATIONS.items():
         if theirs in names:
