@@ -36,7 +36,7 @@ class Continuations:
         self.tokens = sorted(ranks)
 
     def after(self, ids: list[int], n_last: int) -> tuple[list[int], list[list[int]]]:
-        """Returns the ids that stay whatever comes, and what may take the place of the others.
+        """Returns the ids that stay whatever follows, and possible replacements of the remaining ids.
 
         Args:
             ids: those of a text that ends in no special token.
@@ -138,7 +138,7 @@ class Continuations:
         return self.tokens[first:last]
 
     def _across(self, rest: bytes) -> set[tuple[int, ...]]:
-        """The ways in which a token lies across the end of `rest`: text that has it, encoded."""
+        """The ways in which a token lies across the end of `rest`: encodings of texts with such a token."""
         texts: list[bytes] = []
         parts: list[bytes] = []
         for place in range(1, len(rest)):

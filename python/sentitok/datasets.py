@@ -361,8 +361,8 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
     def verify(self) -> None:
         """Reads every file of every shard and compares its SHA-256 with the manifest.
 
-        Manifests of older releases have none of the index files: a warning names what
-        was not covered. Order and bounds of the ends are checked when a data set opens.
+        Manifests of older releases lack hashes of the index files: a warning names the files that
+        were not covered. Order and bounds of the ends are checked when a data set opens.
 
         Raises:
             FormatError: naming the first file that differs.

@@ -70,7 +70,7 @@ def from_datatrove(
     filled = [one for one in opened if len(one.ends)]
     shards = [_shard(one, out, number, tokenizer) for number, one in enumerate(filled)]
     last = _last(filled)
-    # A text of one document ends with some id as well: only a special token stands between documents.
+    # A text of one document ends with some id as well: only a special token separates documents.
     special = {token.id for token in tokenizer.added_tokens if token.special}
     sources = [{"name": str(one.path), "bytes": one.path.stat().st_size} for one in opened]
     return write_manifest(out, tokenizer, last if last in special else None, shards, sources=sources)

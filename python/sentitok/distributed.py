@@ -99,17 +99,17 @@ class _Driver:
             )
 
     def report(self, n_bytes: int = 0) -> None:
-        """Counts bytes as done, and tells the callback."""
+        """Counts bytes as done, and calls the callback."""
         self.done += n_bytes
         if self.progress is not None:
             self.progress(self.stage, self.done, self.total)
 
     def run(self, tasks: Iterable[_Task], done: _Done) -> None:
-        """Runs tasks and those that follow from them.
+        """Runs tasks, and the tasks that follow from them.
 
         Raises:
             ShardError: if a task failed for good, unless such tasks are skipped.
-            SentitokError, ValueError: what was wrong with the text or the call, likewise.
+            SentitokError, ValueError: if the text or the call was wrong, likewise.
         """
         waiting = deque(tasks)
         running: dict[Any, _Task] = {}
@@ -341,7 +341,7 @@ def _check_same(kept: Place, settings: dict[str, Any]) -> None:
 
 @dataclass(eq=False)
 class _Node:
-    """A counts file: of a part, or merged of others."""
+    """A counts file: of a part, or merged from several."""
 
     path: Place
     part: CorpusShard | None = None
@@ -392,7 +392,7 @@ def count(
 
     Args:
         source: a path, or a list of paths, that all workers see.
-        texts: refused: what has no path.
+        texts: refused, because they have no path.
         executor: a `concurrent.futures.Executor`.
         on_error: `"stop"`, or `"skip"` to leave out parts that fail, with a warning.
         shard_bytes: bytes of the files that one task reads, about; 64 MiB if not given.
@@ -524,7 +524,7 @@ def encode_files(
         out_dir: the folder to write, a path that all workers see or a URL; finished parts are kept in `parts`
             in it.
         tokenizer: the tokenizer; workers read it from a file in that folder.
-        texts: refused: what has no path.
+        texts: refused, because they have no path.
         executor: a `concurrent.futures.Executor`.
         on_error: `"stop"`, or `"skip"` to leave out parts that fail, with a warning; the manifest names them.
         shard_bytes: bytes of the files that one task reads, about; 64 MiB if not given.
@@ -652,7 +652,7 @@ def _remove(out_dir: Place) -> None:
 def _join(out_dir: Place, manifest: dict[str, Any], kept: Place, names: Sequence[str]) -> None:
     """Moves the shards of parts to their places, in order, and writes the manifest.
 
-    Killed anywhere, it continues: a file missing from its part is in its place.
+    After a kill it continues: a file missing from its part has already been moved.
     """
     shards = manifest["shards"]
     documents = tokens = 0

@@ -101,7 +101,7 @@ class Documents(Iterator[str]):
             self._batches: Iterator[DocumentBatch | list[str]] = self._reader
         else:
             self._batches = self._of_parquet(source, column, invalid_utf8)
-        # What is left of the batch that documents are taken from.
+        # The rest of the batch that documents are taken from.
         self._rest: Iterator[str] = iter(())
 
     def __next__(self) -> str:

@@ -24,7 +24,7 @@ class Fairness:
 
     Attributes:
         tokens: the tokens of each language.
-        against: the language that the others are compared with.
+        against: the language to compare with.
         premium: the tokens of each language divided by those of `against`.
         gini: the Gini coefficient of the tokens: 0 if all languages need the same, near 1 if one needs all.
         worst: the language that needs the most tokens; the first of equals.
@@ -48,7 +48,7 @@ class Fairness:
 
         Args:
             tokens: the tokens of each language.
-            against: the language to compare the others with; if not given, `en`, `eng` or `English`, or else
+            against: the language to compare with; if not given, `en`, `eng` or `English`, or else
                 the language with the fewest tokens.
 
         Raises:

@@ -24,7 +24,7 @@ __all__ = ["GOLDEN", "LOCK", "Change", "Check", "check", "content", "dumped", "l
 LOCK = "tokenizer.lock.json"
 _FORMAT = "sentitok.lock/1"
 _RULES = ("content", "id", "special", "single_word", "lstrip", "rstrip", "normalized")
-# Special tokens that have texts of their own, and tokens of the vocabulary in a text.
+# Special tokens whose texts are tested, and tokens of the vocabulary in a text.
 _SPECIALS = 16
 _TOKENS = 64
 # Characters of a setting that are held whole, and of a longer one.

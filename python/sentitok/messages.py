@@ -1,6 +1,6 @@
 """What a message shows of a value or a text that may be long.
 
-One rule, that of `rust/error.rs`: the beginning, how long it is, and the end, where the remedy stands; a test
+One rule, that of `rust/error.rs`: the beginning, how long it is, and the end, which has the remedy; a test
 holds the two together.
 """
 

@@ -27,7 +27,7 @@ _PUBLIC = "https://openaipublic.blob.core.windows.net/"
 _END = "<|endoftext|>"
 _FILL = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>")
 _PROMPT_END = "<|endofprompt|>"
-# Of o200k_harmony, from id 199998 on; what has no name here is `<|reserved_ID|>`. tiktoken calls 200018
+# Of o200k_harmony, from id 199998 on; ids without a name here are `<|reserved_ID|>`. tiktoken calls 200018
 # `<|reserved_200018|>` as well; an id has one name here.
 _HARMONY = {
     199998: "<|startoftext|>", 199999: _END, 200002: "<|return|>", 200003: "<|constrain|>",

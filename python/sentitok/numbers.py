@@ -1,4 +1,4 @@
-"""Numbers that calls take in Python, checked: `index` and `whole` for whole ones, `real` for others.
+"""Numbers that calls take in Python, checked: `index` and `whole` for whole ones, `real` for real ones.
 
 One rule with the extension (`rust/py/numbers.rs`): numbers of numpy are taken, truth values are not, nor
 floats where a number is whole; a message has the argument, its value, the limit and what to write instead.
@@ -21,7 +21,7 @@ def index(name: str, value: Any, what: str, wrong: type[Exception] = TypeError) 
 
     Args:
         name: the argument.
-        value: what was given for it.
+        value: the given value.
         what: what it is, with its limits: "0 or more".
         wrong: the error where it is not a whole number.
     """

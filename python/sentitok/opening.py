@@ -61,7 +61,7 @@ def _zstd(file: IO[bytes], name: str) -> Any:
 
 
 _OPENERS: dict[bytes, Callable[[IO[bytes], str], Any]] = {
-    # 2026-11-23, SIM115: they are closed with what is returned.
+    # 2026-11-23, SIM115: they are closed with the returned object.
     b"\x1f\x8b": lambda file, _: gzip.open(file, "rb"),  # noqa: SIM115
     b"\xfd7zXZ\x00": lambda file, _: lzma.open(file, "rb"),  # noqa: SIM115
     b"BZh": lambda file, _: bz2.open(file, "rb"),  # noqa: SIM115
@@ -89,7 +89,7 @@ def unpacked(file: IO[bytes], name: str) -> IO[bytes]:
 
 
 class _Both(_From):
-    """What is unpacked, closed with the file it is in."""
+    """An unpacked stream, closed with the file it is in."""
 
     def __init__(self, inner: Any, outer: IO[bytes]) -> None:
         super().__init__(b"", inner)

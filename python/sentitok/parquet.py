@@ -21,7 +21,7 @@ __all__ = ["chunks", "column_of", "cut_file"]
 # Rows decoded at a time, and about how many bytes of text.
 _ROWS = 1 << 14
 _BYTES = 1 << 22
-# What is read of a file at a time.
+# Bytes of a file that are read at a time.
 _BUFFER = 1 << 20
 
 

@@ -98,7 +98,7 @@ class RemotePath:
         """Returns the size of a file in bytes.
 
         Raises:
-            OSError: if it is not there, cannot be read, or the server does not tell.
+            OSError: if it is not there, cannot be read, or the server does not send its size.
         """
         return _known(remote.Input(self.url, first_bytes=1), self)
 
@@ -160,7 +160,7 @@ def remote_datasets(url: str, manifest: str) -> list[RemotePath]:
     except FileNotFoundError:
         if has_glob:
             raise
-        return [folder]  # reading its manifest says what is missing
+        return [folder]  # reading its manifest reports what is missing
     found: list[RemotePath] = []
     for one in sorted({one.rpartition("/")[0] for one in files}, key=lambda one: one.split("/")):
         is_inside = found and one.startswith(f"{found[-1].url}/")

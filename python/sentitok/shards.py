@@ -1,6 +1,6 @@
 """What a directory of token shards says of itself: written, read and checked.
 
-A directory is data from strangers, or damaged: whatever is in it, the answer is what was written or a
+A directory is data from strangers, or damaged: whatever is in it, the answer is the written data or a
 `FormatError` with the path.
 """
 
@@ -199,7 +199,7 @@ def find_datasets(paths: Iterable[str | PathLike[str]]) -> list[Place]:
 
     A folder that has no manifest but folders means the data sets in them, at any depth, and a glob for
     what it matches: both sorted by name. A folder of neither is returned as it is; reading its manifest
-    says what is missing. So a part that was never finished is an error, not left out. URLs are of folders in
+    reports the error. So a part that was never finished is an error, not left out. URLs are of folders in
     stores; a web server must list its folders where a folder of folders is given.
 
     Raises:
@@ -366,7 +366,7 @@ def check_alike(manifests: Sequence[tuple[Place, dict[str, Any]]]) -> None:
     """Refuses data sets that cannot be read as one.
 
     Args:
-        manifests: each with its directory; the others are compared with the first.
+        manifests: each with its directory; each is compared with the first.
 
     Raises:
         FormatError: naming the directory that differs, and how.
@@ -529,7 +529,7 @@ def _header(documents: int) -> bytes:
 
 
 def mapped_ends(path: Path, documents: int, tokens: int) -> NDArray[np.int64]:
-    """Maps the ends of documents, after a look at all of them.
+    """Maps the ends of documents, and checks all of them.
 
     The file is numpy's, with the one header that `encode_files` writes: it is
     compared, not parsed.

@@ -1,6 +1,6 @@
 """Random orders that take no memory: `FeistelPermutation`, `BlockPermutation`.
 
-What is at a place of the order follows from the seed and the place alone. So a run resumes at any step, and
+The number at a place of the order depends on the seed and the place alone. So a run resumes at any step, and
 processes that read different places of one order read each row once.
 """
 
@@ -35,7 +35,7 @@ class FeistelPermutation:
         self._keys = mixed(np.bitwise_xor(key, np.arange(1, _ROUNDS + 1, dtype=np.uint64)))
 
     def __call__(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns what stands at these places of the order, each below n."""
+        """Returns the numbers at these places of the order, each below n."""
         walked = self._walked(places.astype(np.uint64))
         outside = walked >= self.n
         while outside.any():
@@ -71,7 +71,7 @@ class BlockPermutation:
         self._blocks = FeistelPermutation(self._n_blocks, *keys)
 
     def __call__(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns what stands at these places of the order, each below n."""
+        """Returns the numbers at these places of the order, each below n."""
         together = _BLOCKS_AT_ONCE * self.block_rows
         groups = places // together
         rows = np.empty_like(places)

@@ -44,13 +44,13 @@ _REMEDY = "copy it again from where it is whole, or encode again with --force (r
 
 @dataclass(slots=True)
 class Verified:
-    """What was found.
+    """The result of a check.
 
     Attributes:
-        path: what was verified.
+        path: the file or folder.
         kind: `token shards`, `counts` or `tokenizer`.
         totals: documents, tokens, files and bytes of a data set; the totals of a counts file.
-        problems: what is wrong, each with its file and a remedy; none, if all is as it was written.
+        problems: each with its file and a remedy; none, if all is as it was written.
         uncovered: files that the manifest has no SHA-256 of, as those of old releases.
         leftovers: files that writers left that were killed, or that are being written.
         others: further files, which the manifest does not name.
@@ -202,7 +202,7 @@ class _Reader:
         self._stopped = threading.Event()
 
     def problems(self, threads: int) -> dict[str, str]:
-        """Returns what is wrong, by file."""
+        """Returns the problems, by file."""
         wrong: dict[str, str] = {}
         whole_files = []
         for name, n_bytes, hash_ in self.files:

@@ -314,19 +314,19 @@ def _reason_to_refuse(backend: Any) -> str | None:
 
 
 def _odd_ids(backend: Any, file: str) -> frozenset[int]:
-    """The ids of tokens that are spelled as what stood there: added ones, and the unknown one of Unigram."""
+    """The ids of tokens whose text is that of the input: added ones, and the unknown one of Unigram."""
     odd = {
         id
         for id, token in backend.get_added_tokens_decoder().items()
         if token.lstrip or token.rstrip or _pattern(backend, token) != token.content
     }
     if type(backend.model).__name__ == "Unigram" and (found := re.search(r'"unk_id":(\d+)', file)):
-        odd.add(int(found[1]))  # the model does not tell
+        odd.add(int(found[1]))  # the model has no such attribute
     return frozenset(odd)
 
 
 def _pattern(backend: Any, token: Any) -> str:
-    """What is searched for in a text to find an added token."""
+    """The string that is searched for in a text to find an added token."""
     is_changed = token.normalized and backend.normalizer is not None
     return str(backend.normalizer.normalize_str(token.content) if is_changed else token.content)
 
@@ -377,7 +377,7 @@ def _first_differences(tokenizer: Tokenizer, backend: Any) -> tuple[str | None, 
         if tokenizer.encode(text, specials="all").ids.tolist() != row:
             return text, None
     for id, token in added.items():
-        if _pattern(backend, token) != token.content:  # tokenizers decodes it to what was searched for
+        if _pattern(backend, token) != token.content:  # tokenizers decodes it to the search string
             return None, [id]
     joins_bytes = _joins_bytes(backend)
     whole = [id for id in added if not joins_bytes or BROKEN not in tokenizer.decode([id])]
@@ -416,7 +416,7 @@ def _joins_bytes(backend: Any) -> bool:
 def _has_offsets(tokenizer: Tokenizer, backend: Any, file: str) -> bool:
     """Whether offsets are those of the backend: not where a mark is put in, or rules rewrite text.
 
-    A token of a mark alone stands at no character here, and at the next one there.
+    The offsets of a token that is only a mark are empty in sentitok, and the next character in tokenizers.
     """
     stages = _stages(backend)
     if any(name in stages for name in _MOVES_OFFSETS):
@@ -437,7 +437,7 @@ def _is_place_of_text(model: Any, file: str, is_byte_level: bool) -> bool:
     """
     kind = type(model).__name__
     if kind == "Unigram":
-        return '"byte_fallback":true' not in file  # the model does not tell
+        return '"byte_fallback":true' not in file  # the model has no such attribute
     if kind != "BPE":
         return True
     if is_byte_level:

@@ -1,7 +1,7 @@
 """`encoded`: a call of transformers' answered by `sentitok.Tokenizer`, as transformers answers it.
 
-What is not answered gives `None`, and the original path is taken: special tokens as text, some offsets,
-tensors that cannot be made, and arguments that are wrong.
+Calls that are not answered here give `None`, and the original path is taken: special tokens as text, some
+offsets, tensors that cannot be made, and arguments that are wrong.
 
 Source of what the options mean: transformers 5, `tokenization_utils_tokenizers.py` (`_encode_plus`)
 and tokenizers 0.23, `utils/padding.rs`.
@@ -93,9 +93,9 @@ def encoded(
     """Returns what `_encode_plus` returns, or `None` where the original must answer.
 
     Args:
-        tokenizer: the tokenizer of transformers, for what is set in it.
+        tokenizer: the tokenizer of transformers, for its settings.
         running: called with options that no call here has.
-        known: what is known of its backend, with the tokenizer that runs.
+        known: facts of its backend, with the tokenizer that runs.
         text: as `_encode_plus` takes it.
         text_pair: the same.
         options: its other arguments.
@@ -162,7 +162,7 @@ def _strategy(options: dict[str, Any], of: Literal["padding", "truncation"]) -> 
 
 
 def _given(text: Any, text_pair: Any, are_words: bool) -> _Given | None:
-    """The texts of a call, copied where they could change; `None` for what is not theirs."""
+    """The texts of a call, copied where they could change; `None` if they are of another kind."""
     if not are_words:
         if isinstance(text, str):
             if not text_pair:
@@ -201,7 +201,7 @@ def _is_pair_of_words(row: Any) -> bool:
 
 
 def _set(tokenizer: Any, running: Running, options: dict[str, Any]) -> None:
-    """Leaves the backend set as the original leaves it: it shows in what is saved."""
+    """Leaves the backend set as the original leaves it, because saving writes these settings."""
     backend = tokenizer.__dict__["_tokenizer"]
     padding, truncation = _strategy(options, "padding"), _strategy(options, "truncation")
     if padding or truncation or backend.truncation is not None or backend.padding is not None:

@@ -1,6 +1,6 @@
 """`EncodingsOnDemand`: the encodings of tokenizers that belong to a batch, made when one is asked for.
 
-Few callers ask (`word_ids`, `char_to_token`, `batch.encodings`, `batch[0]`). Those who do get what the
+Few callers ask (`word_ids`, `char_to_token`, `batch.encodings`, `batch[0]`). They get what the
 untouched tokenizer gave at the time of the call.
 """
 

@@ -1,4 +1,4 @@
-"""`Known`: what is known of a backend of tokenizers since it was looked at.
+"""`Known`: facts of a backend of tokenizers, from its last inspection.
 
 `backend` finds it out, and `states` and `calls` read it.
 """
@@ -32,7 +32,7 @@ class MarkShift(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a backend since it was looked at; never changed, so that threads may share it.
+    """Facts of a backend, from its last inspection; never changed, so that threads may share it.
 
     Attributes:
         seen: how often the backend was handed out then; -1 where somebody held it.

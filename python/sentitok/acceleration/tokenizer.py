@@ -216,7 +216,7 @@ class Accelerated(_Fast):  # type: ignore[misc]  # 2026-11-23: transformers has 
         return self.clean_up_tokenization(text) if cleans else text  # type: ignore[no-any-return]
 
     def _cleans(self, running: Running, known: Known) -> bool | None:
-        """Whether a text is cleaned up where that is asked; `None` if the original must tell why not."""
+        """Whether a text is cleaned up where that is asked; `None` if the original must raise the error."""
         if not known.is_bpe or getattr(self, _FOR_BPE, True):
             return True
         if running.has_told_of_cleaning:

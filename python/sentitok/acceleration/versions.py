@@ -18,7 +18,7 @@ _FAST: Any = transformers.PreTrainedTokenizerFast
 IS_KNOWN = hasattr(_FAST, "set_truncation_and_padding") and hasattr(_FAST, "_encode_plus")
 IS_4 = hasattr(_FAST, "_batch_encode_plus")
 
-# Options that may be given if they are false; others that are not known are an error in 4.
+# Options that may be given if they are false; any other unknown option is an error in 4.
 IGNORED = frozenset[str]() if IS_4 else frozenset({"sanitize_control_tokens"})
 # Whether the side that is padded can be set for one call: since 4.45.
 SETS_SIDE = IS_KNOWN and "padding_side" in signature(_FAST.set_truncation_and_padding).parameters

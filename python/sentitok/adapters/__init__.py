@@ -41,7 +41,7 @@ class _Found(Protocol):
 def open_executor(
     engine: Engine, address: str | None = None, workers: int | None = None, *, gpus: int = 0
 ) -> Iterator[Executor]:
-    """Opens an executor of an engine; at the end what was started here is stopped.
+    """Opens an executor of an engine; stops at the end the workers that it started.
 
     >>> import sentitok
     >>> from sentitok.adapters import open_executor

@@ -64,7 +64,7 @@ def apply(
     Raises:
         ValueError: for arguments that do not go together.
         TypeError: for messages, tools or documents of another kind.
-        EncodeError: for a template that cannot be run, refuses the chat, or cannot tell what the assistant
+        EncodeError: for a template that cannot be run, refuses the chat, or hides which text the assistant
             wrote.
         ImportError: without jinja2.
     """

@@ -3,7 +3,7 @@
 Templates come with models and may be anybody's: they get copies made of text, numbers, lists and
 dicts, never the caller's objects.
 
-Source: transformers 5, `utils/chat_template_utils.py` (`_plain_template_data` and others).
+Source: transformers 5, `utils/chat_template_utils.py` (`_plain_template_data` and the functions it calls).
 """
 
 import dataclasses

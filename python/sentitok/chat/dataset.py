@@ -150,7 +150,7 @@ def encode_chats(
     Raises:
         FileExistsError: if `out_dir` holds another data set.
         FormatError: for a line that is not a chat, with its line and column.
-        EncodeError: for a template that cannot be run, refuses a chat, or cannot tell what the assistant
+        EncodeError: for a template that cannot be run, refuses a chat, or hides which text the assistant
             wrote; and for a chat that is longer than a row. The line or the number of the chat is named.
         ValueError: for options that do not act together.
     """

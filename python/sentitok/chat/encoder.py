@@ -83,7 +83,7 @@ class ChatEncoder:
         Raises:
             ValueError: for a chat that is empty, or whose last message cannot be continued.
             TypeError: for messages, tools or documents of another kind.
-            EncodeError: for a template that cannot be run, refuses the chat, or cannot tell what the
+            EncodeError: for a template that cannot be run, refuses the chat, or hides which text the
                 assistant wrote.
             ImportError: without jinja2.
         """
@@ -152,7 +152,7 @@ class ChatEncoder:
             threads=threads,
             offsets=self.masked,
         )
-        # The template for tools may have blocks where the other has none.
+        # The template for tools may have blocks where the plain template has none.
         kinds = {chat.spans.trims: chat.spans for chat in plain if chat.spans is not None}
         offsets = {trims: _offsets(batch, spans) for trims, spans in kinds.items()}
         bounds, row = batch.row_offsets.tolist(), 0

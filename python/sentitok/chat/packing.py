@@ -16,7 +16,7 @@ __all__ = ["BUFFER_TOKENS", "Piece", "best_fit_rows", "cut_rows", "packed_rows"]
 
 #: Ids that are held to be packed together; rows are written when there are more.
 BUFFER_TOKENS = 1 << 24
-# Chats that are held, at most: each takes some hundred bytes besides its ids.
+# Chats that are held, at most: each takes some hundred bytes in addition to its ids.
 _BUFFER_CHATS = 1 << 18
 
 

@@ -122,7 +122,7 @@ class Balance:
             training: the training without languages, whose sources have their names still.
 
         Raises:
-            UsageError: if an option is missing, or does not go with the others.
+            UsageError: if an option is missing, or contradicts another one.
         """
         if self.balance is None:
             refuse("it goes with --balance parity", "development", "ratio", "window", "global_merges")

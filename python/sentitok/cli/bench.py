@@ -23,7 +23,7 @@ from .texts import Format, InvalidText, MaxLineBytes, TextOptions, note_replaced
 if TYPE_CHECKING:
     from sentitok import Tokenizer
 
-# What is encoded when no file is given: Python's own sources, always there.
+# The text that is encoded when no file is given: Python's sources, which always exist.
 _DEFAULT_BYTES = 8_000_000
 
 

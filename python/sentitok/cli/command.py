@@ -1,6 +1,6 @@
 """`Command`: what every subcommand shares: exit codes, error lines, quick parsing.
 
-Exit codes: 0 done; 1 it ran and the answer is no, or the work failed; 2 wrong call, file or configuration;
+Exit codes: 0 done; 1 the answer is negative, or the work failed; 2 wrong call, file or configuration;
 130 Ctrl-C. Each error is handled here and nowhere else, as one line on stderr; `--traceback` shows where it
 came from. What ends the process as a whole (SIGTERM, closed streams) is in `process.py`.
 """
@@ -87,7 +87,7 @@ class UsageError(Exception):
 
 
 class AnswerIsNoError(Exception):
-    """The command ran and its answer is no: exit code 1."""
+    """The command ran and its answer is negative: exit code 1."""
 
 
 # What the running command was given: the flags that were typed, by parameter.
@@ -131,7 +131,7 @@ def with_groups(command: Callable[..., None], groups: Mapping[str, OptionGroup])
             values[parameter] = made(**{name: values.pop(name) for name in options})
         command(**values)
 
-    # 2026-11-30: typer reads it; functions have none in the types
+    # 2026-11-30: typer reads it; the type of a function lacks it
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return called
 
@@ -167,7 +167,7 @@ def refuse(reason: str, *names: str) -> None:
 
     Args:
         reason: why, and what to type instead.
-        names: parameters of the running command; those that were not typed are fine.
+        names: parameters of the running command; untyped ones are allowed.
 
     Raises:
         UsageError: if one was typed.
@@ -224,7 +224,7 @@ def _whole(value: str | int) -> int:
 
 
 class _Plain:
-    """Reads a string, a path or a whole number as it stands.
+    """Reads a string, a path or a whole number without pydantic.
 
     typer reads them through pydantic, whose import takes longer than all else
     the command does before its work begins.
@@ -270,7 +270,7 @@ _KINDS: dict[Any, tuple[type, bool]] = {
 
 
 def _plain_readers(function: Callable[..., Any]) -> dict[str, _Plain]:
-    """Returns the quick reader of each parameter that is read as it stands."""
+    """Returns the quick reader of each parameter that needs no conversion by typer."""
     readers = {}
     for name, parameter in inspect.signature(function).parameters.items():
         kind, *infos = get_args(parameter.annotation) or (parameter.annotation,)
@@ -312,7 +312,7 @@ def _literal(text: str | None) -> str | None:
 
 @contextlib.contextmanager
 def _cut_messages() -> Iterator[None]:
-    """Cuts what is said of a wrong call where it shows a long value, as any other message."""
+    """Shortens the message of a wrong call where it shows a long value, as in any other message."""
     try:
         yield
     except typer.TyperException as error:
@@ -476,7 +476,7 @@ class Command(TyperCommand):
                         sys.stdout.flush()
             return result
         except BrokenPipeError:
-            # Nobody reads any more, so there is nobody to tell.
+            # The reader has closed the pipe, so no message would arrive.
             drop_stdout()
             ctx.exit(0)
         except KeyboardInterrupt:

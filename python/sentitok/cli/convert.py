@@ -62,7 +62,7 @@ def convert(
         written, _ = put((target, lambda path: tokenizer.save(path, to)), force=force)
     except sentitok.FormatError as error:
         raise AnswerIsNoError(f"{source} cannot become {target}: {error}") from error
-    # Ranks that become merges have another fingerprint; a file of ranks alone has none.
+    # Ranks that become merges have another fingerprint; a file of only ranks has no fingerprint.
     ranks_alone = target.suffix == ".tiktoken" or to == "tiktoken"
     fingerprint = (
         tokenizer if ranks_alone else load(target, None, {}, cased=_is_cased(tokenizer))

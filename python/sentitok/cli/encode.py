@@ -64,7 +64,6 @@ Specials = Annotated[
     ),
 ]
 
-# What is read of a manifest; the extension refuses a longer one.
 # Ids decoded at a time, so that memory does not follow the data set.
 _DECODE_IDS = 1 << 16
 

@@ -169,7 +169,7 @@ def _of_sample(
 
 
 def train_sample(command: str, counts: Path, options: dict[str, Any]) -> int:
-    """Trains from a counts file; returns the memory that this took. For a process of its own."""
+    """Trains from a counts file in a separate process; returns its memory."""
     import sentitok
 
     train = getattr(sentitok, command.replace("-", "_"))

@@ -193,7 +193,7 @@ def _base_name(file: str) -> str:
 
 
 def _missing(files: list[str], chosen: list[Path]) -> str:
-    """What is said where there is no tokenizer, or no text."""
+    """The message if there is no tokenizer, or no text."""
     wanted = "give at least one tokenizer and one text, as in: sentitok eval tok.json text.txt"
     if chosen:
         return f"{', '.join(map(str, chosen))}: no text is named; {wanted}"

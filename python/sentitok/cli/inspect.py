@@ -1,7 +1,7 @@
 """`sentitok show` and `sentitok info`: look at tokens and at files.
 
 `show` never prints a character that could steer the terminal, nor U+FFFD:
-white space becomes a sign, what is not printable or only part of a character
+white space becomes a sign, an unprintable character or a part of a character
 becomes its code.
 """
 

@@ -7,7 +7,7 @@ from typing import Any
 from .command import UsageError
 from .output import number
 
-# A name and what follows it; what stands before = in a path or URL is not a name.
+# A name and what follows it; text before = in a path or URL is not a name.
 _NAMED = re.compile(r"([^/\\=]+)=(.+)", re.DOTALL)
 
 #: How many languages a summary names.

@@ -33,7 +33,7 @@ _STAGES = {
     "transplant": "writing weights",
     "verify": "verifying",
 }
-# Stages that count bytes; the others count things.
+# Stages that count bytes; the rest count things.
 _IN_BYTES = {"count", "encode", "plan", "transplant", "verify"}
 
 
@@ -165,7 +165,7 @@ def bytes_text(value: float) -> str:
 
 
 def sized(path: str | Path) -> str:
-    """Names a file or a folder with its size, as in `runs/first (3.6 MB)`; a pipe has none."""
+    """Names a file or a folder with its size, as in `runs/first (3.6 MB)`; a pipe has no size."""
     there = Path(path)
     if not (there.is_file() or there.is_dir()):
         return f"{path}"
@@ -174,7 +174,7 @@ def sized(path: str | Path) -> str:
 
 
 def peak_memory() -> int | None:
-    """Returns the peak memory of this process in bytes, where the system tells.
+    """Returns the peak memory of this process in bytes, where the system reports it.
 
     On Linux not from `getrusage`, whose figure begins with that of the process that
     started this one.
@@ -191,7 +191,7 @@ def peak_memory() -> int | None:
 
 
 def memory_now() -> int | None:
-    """Returns the memory of this process in bytes; the peak where the system tells no more."""
+    """Returns the memory of this process in bytes; the peak where the system reports only that."""
     memory = _from_status("VmRSS:")
     return peak_memory() if memory is None else memory
 
@@ -215,7 +215,7 @@ def lines(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lays out a table: the first column to the left, the others to the right."""
+    """Lays out a table: the first column aligned to the left, all further ones to the right."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     laid_out = []
     for row in (head, *rows):

@@ -63,7 +63,7 @@ def _open_missing() -> None:
 
     Otherwise the next file that is opened would be stdin, stdout or stderr to
     callers that read or write by number. Reading and writing fail as on a closed
-    stream, but for stderr: there is nobody to tell.
+    stream, but for stderr, whose output nobody would see.
     """
     for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -137,6 +137,6 @@ def to_stdout() -> Iterator[None]:
 
 
 def drop_stdout() -> None:
-    """Lets what is still to be written go nowhere: Python flushes at its exit, and would complain."""
+    """Discards output that is still buffered: Python flushes at its exit, and would complain."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

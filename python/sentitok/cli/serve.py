@@ -1,6 +1,6 @@
 """`sentitok serve`: compares tokenizers on a page.
 
-What `senti serve` has in common with it is here: options, the extra that is needed, and what is said before
+Shared with `senti serve`: options, the extra that is needed, and the messages before
 the server runs.
 """
 
@@ -120,7 +120,7 @@ def serve(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Show the tokens of what you type on a page, of one tokenizer or of several side by side.
+    """Show the tokens of your text on a page, of one tokenizer or of several.
 
     The page is for a browser on this machine and asks no other host.
     """
@@ -141,7 +141,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "serve",
         rich_help_panel="Check and serve",
-        short_help="Show the tokens of what you type on a page.",
+        short_help="Show the tokens of your text on a page.",
         cls=Command,
         no_args_is_help=True,
         epilog=examples(

@@ -1,9 +1,9 @@
 """What Ctrl-C and SIGTERM do to a command, from its first line on.
 
 While nothing is half done (modules are imported, arguments read, the process ends) a signal ends the process
-where it stands: an exception could come up in the midst of an import, which may swallow it or show it. While
-a command works it is an exception, so that what is half written is taken away. Imports next to nothing: what
-comes before it is not covered.
+immediately: an exception could come up in the midst of an import, which may swallow it or show it. While
+a command works it is an exception, so that half-written files are taken away. Imports next to nothing,
+because signals before its import are not covered.
 """
 
 import os

@@ -192,7 +192,7 @@ def _begins_with_object(data: bytes) -> bool:
 
 
 def note_replaced(output: Output, paths: Sequence[str | Path], replaced: int) -> None:
-    """Says how much of texts was no UTF-8."""
+    """Says how many places of the texts were not UTF-8."""
     if replaced:
         places = counted(replaced, "place")
         be = "is" if replaced == 1 else "are"

@@ -361,7 +361,8 @@ def weighted(counts: list[Path] | None) -> list[tuple[Path, str]]:
 def beginning(paths: list[str] | None, format: str | None) -> list[str]:
     """Returns the documents of the beginning of the sources, `SAMPLE_BYTES` at most; none of pipes.
 
-    The last document may be cut. Where a file cannot be read so, there are none: the work it is for stands.
+    The last document may be cut. If a file cannot be read so, the list is empty, and training reports the
+    error.
     """
     from sentitok import remote
     from sentitok.documents import Documents
@@ -475,9 +476,9 @@ class Training:
 
     Attributes:
         train: the function of the library.
-        shape: its options that say what is trained, which three letters can have too.
+        shape: its options on the kind of model, which training on three letters can have too.
         limits: its other options.
-        usual: the normalizer and pre-tokenizer of text that has no others.
+        usual: the normalizer and pre-tokenizer of text if no options name different ones.
         src: the files, if it is text.
         counts: the files with their weights, if it is counts.
         vocab: the size that was asked for.
@@ -663,7 +664,7 @@ def check_options(training: Training) -> "Tokenizer":
 
 
 def check_format(training: Training) -> None:
-    """Finds out before the work whether the file can hold what is trained: one of three letters is written.
+    """Checks before the work whether the file can hold the tokenizer, by writing one of three letters.
 
     Raises:
         FormatError: if the format has no place for such a tokenizer.
@@ -676,7 +677,7 @@ def check_format(training: Training) -> None:
     try:
         small = check_options(training)
     except SentitokError:
-        return  # what is wrong with the options, training says
+        return  # training reports wrong options
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         small.save(Path(folder) / training.out.name)

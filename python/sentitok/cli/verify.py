@@ -1,4 +1,4 @@
-"""`sentitok verify`: are files what was written.
+"""`sentitok verify`: checks that files are undamaged.
 
 Exit code 1 says that something is wrong; each line of the answer names a file and what to do.
 """
@@ -118,7 +118,7 @@ def _verified(
 
 
 def _check_together(parts: "list[Verified]") -> None:
-    """Finds a part of a folder of data sets that cannot be read with the others."""
+    """Finds a part of a folder of data sets that cannot be read together with the rest."""
     from sentitok import FormatError
     from sentitok.shards import check_alike, read_manifest
 

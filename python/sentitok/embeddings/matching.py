@@ -1,4 +1,4 @@
-"""`Meanings` and `match`: which tokens of two tokenizers mean the same text, and the pieces of the others.
+"""`Meanings` and `match`: which tokens of two tokenizers mean the same text, and the pieces of the rest.
 
 Tokens are compared by the bytes of their text, however they are spelled: `Ġfilm`, `▁film` and
 `film` of a WordPiece are a space and `film`; `##s` and `s` are `s`; `<0x0A>` and `Ċ` are a line feed. Special
@@ -72,14 +72,14 @@ class Meanings:
             return token
         if token.startswith(self._continued):
             return token.removeprefix(self._continued)
-        # The first piece of a word: words have spaces between them, while signs and ideographs stand alone.
+        # The first piece of a word: words have spaces between them, while signs and ideographs do not.
         first = token.decode("utf-8", "replace")[:1]
         return b" " + token if first.isalnum() and not _is_ideograph(first) else token
 
     def pieces(self, texts: Sequence[bytes]) -> list[list[int]]:
-        """Returns the ids that the tokenizer makes of each text where it is in the middle of others.
+        """Returns the ids that the tokenizer makes of each text in the middle of a longer one.
 
-        Bytes that are not characters have tokens of their own. What has no token has no pieces.
+        Bytes that are not characters have byte tokens. A text without a token has no pieces.
         """
         runs = [list(_runs(text)) for text in texts]
         wanted = list(dict.fromkeys(part for parts in runs for part in parts if isinstance(part, str)))
@@ -156,7 +156,7 @@ class Match:
         copied: by new id, the old id that means the same.
         missing: new ids of tokens that the old tokenizer does not have.
         pieces: by new id, the old ids that the text of a missing token is made of; special tokens, and
-            others that the old tokenizer has no pieces for, are not in it.
+            tokens that the old tokenizer has no pieces for, are not in it.
     """
 
     old: Meanings
@@ -169,13 +169,13 @@ class Match:
 def match(
     old: Tokenizer, new: Tokenizer, token_map: Mapping[str, str], old_roles: Mapping[str, str]
 ) -> Match:
-    """Finds the tokens that both tokenizers have, and the old pieces of all others.
+    """Finds the tokens that both tokenizers have, and the old pieces of all further ones.
 
     Args:
         old: the tokenizer of the model.
         new: the tokenizer that it is to have.
         token_map: old tokens by new ones, as their vocabularies spell them, above all else.
-        old_roles: what special tokens of the old tokenizer are for, besides what it says itself.
+        old_roles: the roles of special tokens of the old tokenizer, in addition to its settings.
 
     Raises:
         FormatError: if `token_map` names a token that a vocabulary does not have.

@@ -39,7 +39,7 @@ class _Method:
     Attributes:
         about: what a new row is.
         sources: returns the old rows of each missing token, or of some.
-        rest: what the others are.
+        rest: a description of the remaining rows.
     """
 
     about: str

@@ -35,7 +35,7 @@ _EMBEDDINGS = (
     "embeddings.weight",  # Mamba of transformers, RWKV, XLM
     "emb.weight",  # RWKV
 )
-# The same of what has a row per token besides.
+# The same for further tensors with a row per token.
 _HEADS = (
     "embed_tokens_per_layer.weight",  # Gemma 3n
     "embed_out.weight",  # GPT-NeoX

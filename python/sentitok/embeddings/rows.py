@@ -1,6 +1,6 @@
 """`new_rows`: the rows of a table for a new vocabulary, block by block.
 
-Copied rows are the same bits. All others are computed in float64 and rounded once, in an order that does not
+Copied rows are the same bits. New rows are computed in float64 and rounded once, in an order that does not
 depend on the size of blocks, so that the same call writes the same bytes.
 """
 

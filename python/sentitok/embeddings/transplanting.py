@@ -1,6 +1,6 @@
 """`transplant`: the weights of a model under another tokenizer.
 
-Only tensors that have a row per token change; all others are copied, byte for byte and in blocks, so memory
+Only tensors that have a row per token change; the rest are copied, byte for byte and in blocks, so memory
 is that of one table at most. The new folder is written under another name and renamed at the end.
 """
 
@@ -265,7 +265,7 @@ def _check_out(folder: Path, model: Model, *, replace: bool) -> None:
 
 
 def _check_tokenizer(model: Model, old: Tokenizer) -> list[str]:
-    """Compares the old tokenizer with what the model says of its own; returns notes.
+    """Compares the old tokenizer with the tokenizer that the model names; returns notes.
 
     Raises:
         FormatError: if they differ.

@@ -45,7 +45,7 @@ LONGEST = 40
 
 
 def line_style(place: int, n_points: int = 0) -> dict[str, Any]:
-    """Returns the look of the line at a place among several, with some markers if it has points."""
+    """Returns the style of the line at a place among several, with some markers if it has points."""
     style: dict[str, Any] = {
         "color": _COLOURS[place % len(_COLOURS)],
         "linestyle": _LINES[place % len(_LINES)],
@@ -63,12 +63,12 @@ def line_style(place: int, n_points: int = 0) -> dict[str, Any]:
 
 
 def point_style(place: int) -> dict[str, Any]:
-    """Returns the look of a point at a place among several."""
+    """Returns the style of a point at a place among several."""
     return {"color": _COLOURS[place % len(_COLOURS)], "marker": _MARKERS[place % len(_MARKERS)]}
 
 
 def bar_style(place: int) -> dict[str, Any]:
-    """Returns the look of the bars at a place among several."""
+    """Returns the style of the bars at a place among several."""
     return {
         "color": _COLOURS[place % len(_COLOURS)], "hatch": _HATCHES[place % len(_HATCHES)],
         "edgecolor": "white", "linewidth": 0.5,
@@ -138,7 +138,7 @@ def legend(figure: "Figure", axes: Sequence["Axes"], *, least: int = 2, beside: 
     handles: list[Any] = [tuple(kinds.values()) for kinds in entries.values()]
     look: dict[str, Any] = {"loc": "outside right center", "fontsize": "small"}
     if not beside:
-        # A letter is about a twelfth of an inch wide, and what stands before it half an inch.
+        # A letter is about a twelfth of an inch wide, and the line before it half an inch.
         columns = int(figure.get_figwidth() / (0.6 + max(map(len, entries)) / 12))
         look |= {"loc": "outside lower center", "ncols": max(1, min(len(entries), columns))}
     width = 4.0 if any(len(kinds) > 1 for kinds in handles) else 2.0

@@ -56,7 +56,7 @@ class Counts:
         codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
         names, script = _scripts(codes)
         size = 1 + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000)
-        starts = np.zeros(len(batch), dtype=np.int64)  # of the texts, in what is joined
+        starts = np.zeros(len(batch), dtype=np.int64)  # of the texts, in the joined text
         starts[1:] = np.cumsum([len(text) + 1 for text in batch[:-1]])
         size[starts[1:] - 1] = 0  # what joins is not text
         spans = (
@@ -101,7 +101,7 @@ def _scripts(codes: NDArray[np.uint32]) -> tuple[list[str], NDArray[np.int64]]:
     names = sorted(set(letters) - {""}) or [_NO_LETTERS]
     of_name = {name: number for number, name in enumerate(names)}
     script = np.array([of_name.get(name, -1) for name in letters])[place]
-    # What is not a letter is of the next letter; behind the last one, of that.
+    # Characters that are not letters count for the next letter; after the last letter, for that.
     known = np.flatnonzero(script >= 0)
     if not len(known):
         return names, np.zeros(len(codes), dtype=np.int64)
@@ -114,7 +114,7 @@ def figure(by_name: Mapping[str, Counts], on: str) -> "Figure":
     """Draws a comparison of tokenizers.
 
     Args:
-        by_name: what was counted, by name.
+        by_name: the counts, by name.
         on: the texts, for the title.
 
     Returns:

@@ -378,7 +378,7 @@ def _class_of(folder: Path, config: _Config) -> str | None:
 
 
 def _vocabulary(folder: Path, made: _Class) -> tuple[Tokenizer, bool]:
-    """The tokenizer of the files alone, and whether they are a model that says what is special in it."""
+    """The tokenizer of the files alone, and whether they are a model that names its special tokens."""
     if (folder / "vocab.txt").is_file():
         return Tokenizer.from_bert_vocab(folder / "vocab.txt"), False
     for vocab, merges in (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe")):

@@ -16,7 +16,7 @@ __all__ = ["folder_of"]
 
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _REVISION = re.compile(r"(?!.*\.\.)[\w.][\w./-]*")
-# What is fetched: files of tokenizers, never weights.
+# The files that are fetched: files of tokenizers, never weights.
 _FILES = [
     "tokenizer.json", "tekken.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
     "chat_template.jinja", "chat_template.json", "additional_chat_templates/*.jinja",

@@ -1,8 +1,8 @@
 """`Settings`: what the files next to tokenizer.json say, read from a folder and written to one.
 
-What special tokens are for (`eos_token`), chat templates, and the rest of tokenizer_config.json,
-which goes back as it was. What names a class, code or files of the folder it came from does not:
-what is saved here is one tokenizer.json, which needs no other file.
+The roles of special tokens (`eos_token`), chat templates, and the rest of tokenizer_config.json,
+which goes back as it was. Settings that name a class, code or files of the original folder are left out:
+a saved folder has one tokenizer.json, which needs no other file.
 
 Source of the files: transformers 5, `tokenization_utils_base.py` (`_from_pretrained`).
 """
@@ -132,7 +132,7 @@ def read(folder: Path, usual: Settings) -> Settings:
 
     Args:
         folder: holds tokenizer_config.json, or says nothing.
-        usual: what is said of special tokens that the folder does not name.
+        usual: the special tokens that the folder does not name.
 
     Raises:
         FormatError: for a file that cannot be read.

@@ -26,7 +26,7 @@ def _base_name(url: str) -> str:
 
 
 class LocalCopy:
-    """A temporary folder, and what is in it for a URL; removed at the end."""
+    """A temporary folder, and the copy in it of a URL; removed at the end."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -145,7 +145,7 @@ def renamed(error: Exception, local: str, name: str) -> Exception:
     else:
         try:
             made = type(error)(*map(with_name, error.args))
-        except TypeError:  # a type with arguments of its own
+        except TypeError:  # a type with different arguments
             return error
     made.__cause__ = error.__cause__
     return made

@@ -17,7 +17,7 @@ from typing import IO, Any, TypeVar
 from .stores import FIRST_PAUSES, ChangedError, Location, locate, retrying
 from .urls import is_url, local_name, shown
 
-# What is fetched at a time: large enough that a round trip does not matter.
+# Bytes that are fetched at a time: large enough that a round trip does not matter.
 BLOCK_BYTES = 8 << 20
 # How many blocks are fetched while one is used, and by how many threads for all files.
 BLOCKS_AHEAD = 4
@@ -91,7 +91,7 @@ class _Web:
         self._streaming = asyncio.Lock()
         self.is_ranged = True
         self._first = b""
-        # The first bytes tell of size, mark and ranges in one request.
+        # The answer with the first bytes has size, mark and ranges in one request.
         self._first = self._sync(self._range(0, first_bytes))
 
     def _sync(self, coroutine: Any) -> Any:
@@ -265,7 +265,7 @@ class Input:
 
     Attributes:
         name: the URL without credentials.
-        size: in bytes; `None` where the server does not tell.
+        size: in bytes; `None` where the server does not send it.
     """
 
     def __init__(
@@ -302,7 +302,7 @@ class Input:
 
     @property
     def size(self) -> int | None:
-        """The size in bytes; `None` where the server does not tell."""
+        """The size in bytes; `None` where the server does not send it."""
         return self._reader.size
 
     @property

@@ -20,7 +20,7 @@ _sizes: dict[str, int] = {}
 def expand(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Returns the files that sources name: a folder and a glob mean the files in them, sorted.
 
-    `-` stays. A file whose name has a `*` is found by its name. Hidden files and those that are being
+    `-` stays. A file whose name has a `*` is found by its name. Hidden files and files that are being
     written (`.sentitok-*`) are left out. A file that is named twice is given twice, as it was asked for.
 
     Args:
@@ -138,7 +138,7 @@ def _full(url: str, place: Location, path: str) -> str:
 
 
 def size(url: str | os.PathLike[str]) -> int | None:
-    """Returns the size of a file behind a URL in bytes; `None` where the server does not tell.
+    """Returns the size of a file behind a URL in bytes; `None` where the server does not send it.
 
     Raises:
         ModuleNotFoundError, OSError: as `Input`.

@@ -1,4 +1,4 @@
-"""`LocalOutput`: what is written to a URL, brought to its store whole or not at all; moving and removing."""
+"""`LocalOutput`: files written to a URL, brought to its store whole or not at all; moving and removing."""
 
 import contextlib
 import errno
@@ -118,11 +118,11 @@ class LocalOutput:
     """
 
     def __init__(self, url: str | os.PathLike[str], *, only: Callable[[str], bool] = lambda _: True) -> None:
-        """Copies what is there.
+        """Copies the existing file or folder.
 
         Args:
             url: a file or a folder, which need not exist.
-            only: which files of a folder are copied; of others there is a file of the same size.
+            only: which files of a folder are copied; the rest become sparse files of the same size.
 
         Raises:
             ModuleNotFoundError, OSError: as `Input` and `check_writable`.
@@ -230,13 +230,13 @@ class LocalOutput:
             os.truncate(path, 0)
             os.truncate(path, n_bytes)
             self._before[name] = _state(path)
-        # What it says now may be more than what is there.
+        # The manifest may now list more files than there are.
         held = self.path.parent / f"{PREFIX}manifest"
         held.write_bytes(data)
         upload(held, join(self._copy.url, "manifest.json"))
 
     def finish(self) -> None:
-        """Brings what changed to the store, and removes there what was removed here.
+        """Uploads changed files to the store, and removes there the files that were removed here.
 
         Raises:
             OSError: if the store does not take it.
@@ -311,7 +311,7 @@ def shards_output(url: str, resume: bool) -> LocalOutput:
     return output
 
 
-# Files that say that others are whole.
+# Files that mark a folder as complete; they are written last.
 _LAST = ("manifest.json", "MANIFEST", "run.json")
 
 

@@ -121,7 +121,7 @@ class ChangedError(Exception):
 
 
 def _failure(error: BaseException, url: str, what: str) -> Exception:
-    """Returns the error that callers see: its type, what is wrong and what to do; without credentials."""
+    """Returns the error that callers see: its type, the failure and the remedy; without credentials."""
     name = shown(url)
     if isinstance(error, ChangedError):
         return OSError(

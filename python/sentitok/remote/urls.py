@@ -1,4 +1,4 @@
-"""URLs as names: what is one, and how messages show it without credentials."""
+"""URLs as names: which strings are URLs, and how messages show them without credentials."""
 
 import os
 import re

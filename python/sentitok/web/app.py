@@ -1,6 +1,7 @@
 """`create_app`: the page and its JSON, as an ASGI application.
 
-Routes that every model answers are here; `more` brings others. `docs/how-to/serve.md` describes each of them.
+Routes that every model answers are here; `more` adds further ones. `docs/how-to/serve.md` describes each of
+them.
 """
 
 import json

@@ -20,7 +20,7 @@ class Model(Protocol):
     """Something with tokens."""
 
     def about(self) -> dict[str, Any]:
-        """Describes it: `kind`, `answers` (the routes that it answers), and what is known of it."""
+        """Describes it: `kind`, `answers` (the routes that it answers), and further facts."""
 
     def tokens(self, text: str, most: int) -> dict[str, Any]:
         """Returns the tokens of a text: at most so many in `tokens`, and how many it has in `n_tokens`."""
@@ -29,7 +29,7 @@ class Model(Protocol):
         """Returns the text of ids.
 
         Raises:
-            ValueError: if an id is unknown, or there is no way back.
+            ValueError: if an id is unknown, or the tokenizer cannot decode.
         """
 
 
@@ -81,7 +81,7 @@ def load_tokenizers(files: Sequence[Path]) -> dict[str, TokenizerModel]:
 
 
 def named(models: Sequence[tuple[Path, M]]) -> dict[str, M]:
-    """Gives each model a name: the last part of its path, and as many more as tell it from the others."""
+    """Gives each model a name: the last part of its path, and as many more as make it unique."""
     paths = [path.absolute() for path, _ in models]
     names: dict[str, M] = {}
     for place, (path, (_, model)) in enumerate(zip(paths, models, strict=True)):

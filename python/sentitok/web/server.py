@@ -17,9 +17,9 @@ from starlette.types import ASGIApp
 
 __all__ = ["Application", "bind", "hosts_of", "is_loopback", "serve", "server_of", "url_of"]
 
-# What is served: an ASGI application.
+# The type of applications that can be served: ASGI.
 Application = ASGIApp
-# Requests at the same time, and connections that wait; what is more gets 503, or no connection.
+# Requests at the same time, and connections that wait; further ones get 503, or no connection.
 _CONNECTIONS = 2048
 _LAST_PORT = 65_535
 # Seconds that requests have to end once the server stops.
@@ -27,7 +27,7 @@ _GRACE_S = 5
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Takes an address, so that what is wrong with it is known before models are loaded.
+    """Takes an address, so that errors show before models are loaded.
 
     Args:
         host: a name or an address of this machine.
@@ -57,7 +57,7 @@ def bind(host: str, port: int) -> socket.socket:
 class _Server(uvicorn.Server):
     """A server that ends when a signal comes, and keeps it for its caller.
 
-    uvicorn raises it again within the event loop, which shows what stood there as an error.
+    uvicorn raises it again within the event loop, which shows a traceback as an error.
     """
 
     stopped_by: int | None = None
@@ -125,7 +125,7 @@ def is_loopback(bound: socket.socket) -> bool:
 
 
 def hosts_of(host: str, bound: socket.socket) -> list[str] | None:
-    """Returns the names that requests may call the server by; `None`: any, where others may ask too."""
+    """Returns the names that requests may call the server by; `None`: any, if the network may ask too."""
     if not is_loopback(bound):
         return None
     own = bound.getsockname()[0].lower()

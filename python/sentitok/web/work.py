@@ -50,7 +50,7 @@ class Work:
             ) from None
 
     def stop(self) -> None:
-        """Lets what has begun end, and drops what waits."""
+        """Lets running work end, and drops waiting work."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _done(self, loop: asyncio.AbstractEventLoop) -> Callable[[object], None]:

@@ -1,7 +1,7 @@
 """SentencePiece's calls: `from sentitok.compat import sentencepiece` for `import sentencepiece`.
 
 Ids, pieces, places, texts and the kinds of errors are those of sentencepiece 0.2.3. What differs, and
-what is missing is in docs/reference/compat-sentencepiece.md.
+its missing parts are in docs/reference/compat-sentencepiece.md.
 
 Source of what the calls mean: google/sentencepiece 0.2.3, `python/src/sentencepiece/__init__.py`.
 """

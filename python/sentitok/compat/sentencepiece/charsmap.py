@@ -3,7 +3,7 @@
 A file's rules are checked by the extension when it reads them; here they are written, and listed.
 
 Source: the layout of google/sentencepiece's `precompiled_charsmap`, a double array of Darts-clone: a unit
-holds its byte, whether a value stands behind it, and how to come to its children; Aoe 1989.
+holds its byte, whether a value follows it, and how to come to its children; Aoe 1989.
 """
 
 import struct
@@ -58,7 +58,7 @@ def _units(keys: list[tuple[bytes, int]]) -> list[int]:
         value = None
         if len(keys[first][0]) == depth:
             value, first = keys[first][1], first + 1
-        children = []  # a byte, and the keys that have it next
+        children = []  # a byte, and the keys in which it comes next
         # 2026-11-23: used before the next turn
         for label, same in groupby(range(first, last), lambda at: keys[at][0][depth]):  # noqa: B023
             numbers = list(same)

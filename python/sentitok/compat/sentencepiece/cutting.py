@@ -1,4 +1,4 @@
-"""`Cutter`: texts to tokens in each of the ways there are, and to what is asked for of them.
+"""`Cutter`: cuts texts to tokens in every way of SentencePiece, and returns them in the requested form.
 
 Not what users call: `processor` has the calls, and their options.
 """
@@ -26,7 +26,7 @@ Row = list[tuple[int, str]]
 
 
 class Flags(NamedTuple):
-    """What is done to a row."""
+    """Changes to the tokens of a row."""
 
     add_bos: bool
     add_eos: bool
@@ -77,7 +77,7 @@ class Cutter(Decoder):
         for at, id in enumerate(ids):
             surface = self._pieces[id]
             if id == self._special[0]:
-                # What is unknown ends where the next token begins.
+                # An unknown part ends where the next token begins.
                 after = self._pieces[ids[at + 1]] if at + 1 < len(ids) else ""
                 end = rest.find(after, 1) if after else len(rest)
                 surface = rest[: end if end > 0 else len(rest)]
@@ -88,7 +88,7 @@ class Cutter(Decoder):
     def _finished(
         self, text: str | bytes, row: Row, kind: object, flags: Flags, return_bytes: bool | None = None
     ) -> Any:
-        """A row as what is asked for."""
+        """A row in the requested form."""
         if kind in PROTOS:
             in_bytes = isinstance(text, bytes) if return_bytes is None else return_bytes
             return self._placed(text, row, flags).given_as(str(kind), in_bytes, with_text=False)

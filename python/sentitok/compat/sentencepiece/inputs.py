@@ -1,4 +1,4 @@
-"""What calls take: texts and pieces as str or bytes, messages, files, and the type of what is to come."""
+"""Arguments of calls: texts and pieces as str or bytes, messages, files, and the type of the result."""
 
 import os
 from collections.abc import Sequence
@@ -90,7 +90,7 @@ def whole_file(path: str | os.PathLike[str]) -> bytes:
 
 
 def type_of(out_type: Any, return_type: Any, default: Any, return_bytes: bool | None = None) -> Any:
-    """Returns what is asked for, by either name of the option."""
+    """Returns the requested type, by either name of the option."""
     if out_type is not None and return_type is not None:
         raise ValueError("out_type and return_type are one option; give one")
     kind = out_type if out_type is not None else return_type

@@ -30,7 +30,7 @@ class Model:
         self._proto = b""
 
     def load(self, model_file: str | os.PathLike[str] | None = None, model_proto: Any = None) -> bool:
-        """Reads a file or its content, in the place of what was there."""
+        """Reads a file or its content, and replaces the loaded model."""
         if model_file and model_proto:
             raise ValueError("model_file and model_proto exclude each other; give one")
         if model_proto:

@@ -1,7 +1,7 @@
 """`Places`: a text as a model sees it, and where each byte of that comes from.
 
-A model whose only pieces are bytes has its text's normalized bytes as tokens, and the places of its tokens
-are what is asked for.
+The tokens of a model whose only pieces are bytes are the normalized bytes of a text, and their places are the
+places of the bytes.
 
 Source of what places mean: google/sentencepiece 0.2.3, `src/normalizer.cc`.
 """
@@ -37,7 +37,7 @@ class Places:
     def __init__(self, spec: bytes, trainer: bytes = b"", symbols: Iterable[str] = ()) -> None:
         pieces = {_END: 1, "<unk>": _UNKNOWN} | {f"<0x{byte:02X}>": _BYTE for byte in range(256)}
         pieces |= {symbol: _USER for symbol in symbols if symbol not in pieces}
-        # Of a field that stands twice the last counts: a Unigram model (3) that falls back to bytes (35).
+        # Of a field that occurs twice the last counts: a Unigram model (3) that falls back to bytes (35).
         trainer += protobuf.field(3, 1) + protobuf.field(35, 1)
         messages = (protobuf.field(1, piece) + protobuf.field(3, kind) for piece, kind in pieces.items())
         model = b"".join(protobuf.field(1, message) for message in messages)
@@ -63,7 +63,7 @@ class Places:
         places = np.repeat(starts[whole.offsets("bytes")[:, 0]], self._lengths[whole.ids])
         if not normalized and places[0] == len(source):
             return b"", []  # white space alone has no place
-        # A space that a model writes behind words stands behind the end.
+        # A space that a model writes behind words is behind the end.
         longer = self.normalized(text + _END).encode("utf-8")
         n = len(normalized) if longer.startswith(normalized) else len(normalized) - len(MARK.encode())
         return normalized, [*places[:n].tolist(), *[int(places[n])] * (len(normalized) - n + 1)]

@@ -49,7 +49,7 @@ class SentencePieceProcessor(Cutter):
         add_bos: puts the token of the beginning in front.
         add_eos: puts the token of the end behind.
         reverse: turns the tokens round.
-        emit_unk_piece: shows the unknown piece in the place of what is unknown.
+        emit_unk_piece: shows the unknown piece instead of the unknown text.
         enable_sampling: draws a way to cut each text.
         nbest_size: draws from so many best ways, or from all with -1; for Unigram.
         alpha: how even the draw is, or how often BPE leaves out a merge.
@@ -129,7 +129,7 @@ class SentencePieceProcessor(Cutter):
 
         Args:
             input: the text, or a list.
-            add_bos: as in the class, as are the others; `None` takes what was given there.
+            add_bos: as in the class, as are all further options; `None` takes the setting of the processor.
             add_eos: as above.
             reverse: as above.
             emit_unk_piece: as above.
@@ -252,7 +252,7 @@ class SentencePieceProcessor(Cutter):
 
         Args:
             input: the text, or a list.
-            add_bos: as in `encode`, as are the others.
+            add_bos: as in `encode`, as are all further options.
             add_eos: as above.
             reverse: as above.
             emit_unk_piece: as above.

@@ -50,7 +50,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def joined(data: bytes, number: int) -> bytes:
-    """Returns the nested message of a field; one that stands twice is the two joined."""
+    """Returns the nested message of a field; one that occurs twice is the two joined."""
     return b"".join(value for at, value in fields(data) if at == number and isinstance(value, bytes))
 
 

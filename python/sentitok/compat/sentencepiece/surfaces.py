@@ -65,7 +65,7 @@ class Surfaces:
 
 
 def _of_bytes(data: bytes) -> Iterator[str]:
-    """For each byte: of the last of a character that character, of what is none U+FFFD."""
+    """Yields a string for each byte: the character at its last byte, U+FFFD for a byte of no character."""
     at = 0
     while at < len(data):
         size = 1 + (data[at] >= 0xC0) + (data[at] >= 0xE0) + (data[at] >= 0xF0)

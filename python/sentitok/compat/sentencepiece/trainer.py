@@ -1,8 +1,8 @@
 """`SentencePieceTrainer`: SentencePiece's options of training on our trainers.
 
 An option has one of three fates, in one table each: it is an argument of our trainers; it changes
-nothing here; or it is refused, before anything is read, with what to do instead. Not a trainer of its
-own: `sentitok.train_bpe` and `sentitok.train_unigram` have more, and give a tokenizer.
+nothing here; or it is refused, before anything is read, with what to do instead. Training itself is that of
+`sentitok.train_bpe` and `sentitok.train_unigram`, which have more options and return a tokenizer.
 """
 
 import csv
@@ -133,7 +133,7 @@ class SentencePieceTrainer:
 
 
 class _Options:
-    """What is asked for, looked at before anything is read."""
+    """The options, checked before anything is read."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self.lines: Any = given.pop("sentence_iterator", None)
@@ -255,7 +255,7 @@ class _Options:
 
 
 def _rules(given: dict[str, Any]) -> SentencePieceNormalizer | None:
-    """The normalizer that is given, which says all of what is done to a text."""
+    """The given normalizer, which describes every change to a text."""
     rules = given.pop("normalizer", None)
     if rules is None:
         return None
@@ -341,7 +341,7 @@ def _of_files(paths: Iterable[str], limit: int) -> Iterator[str]:
 
 
 def _sample(lines: Iterator[str], options: _Options) -> Iterator[str]:
-    """So many lines, each as likely as the others, in the order of the text; or the first ones."""
+    """Samples so many lines uniformly, in the order of the text; or takes the first ones."""
     size = options["input_sentence_size"]
     if size <= 0:
         return lines
@@ -410,7 +410,7 @@ def _read(name: str, value: Any, kind: type) -> Any:
 def _names(options: _Options) -> bytes:
     """The fields of the trainer's settings that name special tokens, for the end of a file.
 
-    A nested message that stands twice is the two joined, so this adds to what is there.
+    A nested message that occurs twice is the two joined, so this adds to the existing one.
     """
     fields = b""
     for number, name in ((40, "unk"), (41, "bos"), (42, "eos"), (43, "pad")):

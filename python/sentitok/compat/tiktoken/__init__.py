@@ -1,7 +1,7 @@
 """tiktoken's calls: `from sentitok.compat import tiktoken` in the place of `import tiktoken`.
 
 Ranks come from files and tiktoken's cache, never from the network unless asked (`sentitok.names`).
-What differs, and what is missing, is in docs/reference/compat-tiktoken.md.
+Differences and missing parts are in docs/reference/compat-tiktoken.md.
 
 Source of what the calls mean: openai/tiktoken 0.14, `tiktoken/registry.py` and `tiktoken/model.py`.
 """

@@ -1,7 +1,7 @@
 """`Encoding`: a tokenizer with tiktoken's methods.
 
-Ids, texts and the errors that people catch are those of tiktoken 0.14; completions come sorted. Not
-for finding an encoding by its name: the functions of the package do that.
+Ids, texts and the errors that people catch are those of tiktoken 0.14; completions come sorted. To find an
+encoding by its name, use the functions of the package.
 
 Source of what the calls mean: openai/tiktoken 0.14, `tiktoken/core.py` and `src/lib.rs`.
 """
@@ -111,7 +111,8 @@ class Encoding:
         Args:
             text: the text; surrogates are joined, a lone one becomes U+FFFD.
             allowed_special: the special tokens that are tokens where they occur in the text.
-            disallowed_special: special tokens that are an error; the others are plain text. `None` is none.
+            disallowed_special: special tokens that are an error; all further ones are plain text. `None` is
+                none.
 
         Raises:
             ValueError: for a disallowed special token in the text.

@@ -1,7 +1,7 @@
-"""tokenizers' calls: `from sentitok.compat.tokenizers import Tokenizer` in the place of `tokenizers`.
+"""tokenizers' calls: `from sentitok.compat.tokenizers import Tokenizer` instead of `tokenizers`.
 
-Ids, tokens, offsets and masks are those of tokenizers 0.23; what differs, and what is not there,
-is in docs/reference/compat-tokenizers.md. The stages are objects that hold the JSON of a tokenizer.json;
+Ids, tokens, offsets and masks are those of tokenizers 0.23; differences and missing parts
+are in docs/reference/compat-tokenizers.md. The stages are objects that hold the JSON of a tokenizer.json;
 sentitok's tokenizer, at `Tokenizer.sentitok`, is made of them when it is first used, and gives arrays.
 """
 

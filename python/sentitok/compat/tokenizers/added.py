@@ -85,7 +85,7 @@ class AddedTokens:
     def from_specs(
         cls, specs: Iterable[dict[str, Any]], n_model: int, id_of: Callable[[str], int | None]
     ) -> "AddedTokens":
-        """Returns the added tokens of a tokenizer.json, whose ids are not read: see `add` for the others."""
+        """Returns the added tokens of a tokenizer.json; `add` assigns their ids."""
         made = cls()
         tokens = [AddedToken(spec["content"], **{flag: spec[flag] for flag in _FLAGS}) for spec in specs]
         made.add(tokens, False, n_model, id_of)
@@ -134,5 +134,5 @@ def token_of(given: object, special: bool) -> AddedToken:
     if not isinstance(given, AddedToken):
         raise TypeError(f"Input must be a List[Union[str, AddedToken]], and one is {type(given).__name__}")
     given.special = given.special or special
-    # What is changed later is not changed here.
+    # A copy: later changes to the given token do not act here.
     return AddedToken(**given.spec())

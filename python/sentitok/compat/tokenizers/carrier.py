@@ -1,6 +1,6 @@
 """`carried`: a tokenizer of sentitok made of stages, with a model or with an empty one.
 
-What a stage does on its own (a normalizer, a pre-tokenizer) is asked of such a tokenizer.
+The effect of a single stage (a normalizer, a pre-tokenizer) is computed by such a tokenizer.
 """
 
 import json

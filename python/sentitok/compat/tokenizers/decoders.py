@@ -1,8 +1,8 @@
 """tokenizers' decoders: tokens, as they are spelled, to text; and `DecodeStream`.
 
-A tokenizer decodes ids by sentitok's own decoder, which is fast. What is here is how the same is
-said of lists of tokens, a few lines a kind; a tokenizer falls back to it where sentitok's text is
-another on purpose: see `chain`.
+A tokenizer decodes ids by sentitok's decoder, which is fast. This module decodes lists of tokens,
+in a few lines a kind; a tokenizer falls back to it where sentitok's text differs
+on purpose: see `chain`.
 
 Source of the rules: tokenizers 0.23, what each decoder makes of lists of tokens.
 """
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-# What is put right in the text of English tokens, in this order.
+# Corrections to the text of English tokens, in this order.
 _CLEANED = [
     (" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't"), (" 'm", "'m"),
     (" do not", " don't"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re"),

@@ -61,7 +61,7 @@ class Encoding:
         self._ranges = {number: (a + count, b + count) for number, (a, b) in self.ranges.items()}
 
     def field(self, name: str) -> list[Any]:
-        """Returns a list by its name in `FIELDS`, which is not to be changed: others may share it."""
+        """Returns a list by its name in `FIELDS`, which is not to be changed: encodings may share it."""
         values = self._lists.get(name)
         if values is None:
             values = self._make(name) if self._make else []
@@ -86,7 +86,7 @@ class Encoding:
         return {name: self.field(name) for name in FIELDS}
 
     def copy(self) -> "Encoding":
-        """Returns an encoding that changes on its own."""
+        """Returns an independent copy."""
         made = Encoding.of(
             self._n, self.field, self._ranges if callable(self._ranges) else dict(self._ranges)
         )
@@ -233,7 +233,7 @@ class Encoding:
     # What changes it
 
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
-        """Cuts to a length; what is cut off goes to `overflowing`.
+        """Cuts to a length; the rest goes to `overflowing`.
 
         Args:
             max_length: how many tokens stay.
@@ -277,7 +277,7 @@ class Encoding:
         pad_type_id: int = 0,
         pad_token: str = "[PAD]",
     ) -> None:
-        """Fills up to a length; what is longer stays as it is.
+        """Fills up to a length; longer encodings stay as they are.
 
         Raises:
             ValueError: for another direction than `"right"` and `"left"`.

@@ -31,7 +31,7 @@ def note_change() -> None:
 
 
 class Holder:
-    """What has fields."""
+    """An object with fields."""
 
     fields: Json
 

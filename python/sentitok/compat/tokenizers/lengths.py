@@ -18,7 +18,7 @@ _DIRECTIONS = ("left", "right")
 
 
 def _check(lengths: object, *names: str, bits: int = 64) -> None:
-    """Makes fields ints; raises for what is none, below 0, or of more bits."""
+    """Makes fields ints; raises for other types, values below 0, and more bits."""
     for name in names:
         number = numbers.whole(name, getattr(lengths, name), error=OverflowError, bits=bits)
         object.__setattr__(lengths, name, number)  # 2026-11-23: the classes are frozen from then on

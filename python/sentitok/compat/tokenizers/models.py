@@ -345,7 +345,7 @@ class Unigram(Model):
         return {piece: id for id, (piece, _) in enumerate(self.fields["vocab"])}
 
     def become(self, fields: Json) -> None:
-        """As in `Model`; what was set for drawing is gone too."""
+        """As in `Model`; settings of sampling are reset too."""
         super().become(fields)
         self.alpha = self.nbest_size = None
 

@@ -1,7 +1,7 @@
 """tokenizers' normalizers: `normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()])`.
 
-What they make of a text is what sentitok's normalizers do. Those that are written in Python
-(`Normalizer.custom`) run on their own: change the texts by them before they are encoded.
+Their results are those of sentitok's normalizers. Normalizers written in Python
+(`Normalizer.custom`) run separately: change the texts by them before they are encoded.
 """
 
 import base64

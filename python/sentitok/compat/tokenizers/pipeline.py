@@ -236,7 +236,7 @@ class Pipeline:
 
     @property
     def post_processor(self) -> PostProcessor | None:
-        """What is put around the tokens."""
+        """The stage that adds special tokens."""
         stage: PostProcessor | None = self._stages["post_processor"]
         return stage
 

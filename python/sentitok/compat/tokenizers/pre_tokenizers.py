@@ -1,7 +1,7 @@
 """tokenizers' pre-tokenizers: `pre_tokenizers.Whitespace()`, `pre_tokenizers.ByteLevel()`.
 
-How they split is what sentitok's pre-tokenizers do. Those that are written in Python
-(`PreTokenizer.custom`) run on their own: encode their pieces with `is_pretokenized=True`.
+They split as sentitok's pre-tokenizers do. Pre-tokenizers written in Python
+(`PreTokenizer.custom`) run separately: encode their pieces with `is_pretokenized=True`.
 """
 
 from collections.abc import Iterable
@@ -107,7 +107,7 @@ class Whitespace(PreTokenizer):
 
 
 class WhitespaceSplit(PreTokenizer):
-    """What stands between white space."""
+    """Splits at white space."""
 
 
 class UnicodeScripts(PreTokenizer):
@@ -154,7 +154,7 @@ class Metaspace(PreTokenizer):
 
 
 class CharDelimiterSplit(PreTokenizer):
-    """What stands between a character."""
+    """Splits at a character."""
 
     defaults: ClassVar[Json] = {"delimiter": None}
     delimiter = Field[str](check=one_char)

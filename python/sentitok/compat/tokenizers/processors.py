@@ -1,6 +1,6 @@
-"""tokenizers' post-processors: what is put around a text, and where white space belongs.
+"""tokenizers' post-processors: they add special tokens, and trim white space from offsets.
 
-sentitok does this in the tokenizer. What is here is the same for encodings that are at hand
+sentitok does this in the tokenizer. This module does the same for given encodings
 (`Tokenizer.post_process`, texts that are cut): a few lines a kind.
 
 Source of the rules: tokenizers 0.23, what each processor makes of encodings.
@@ -30,7 +30,7 @@ _Template = str | list[str]
 
 
 class PostProcessor(Stage, room="post-processor"):
-    """What is done to the tokens of a text, or of two."""
+    """Adds special tokens to one text, or to two."""
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         """Returns how many tokens are put around a text, or around two."""
@@ -41,7 +41,7 @@ class PostProcessor(Stage, room="post-processor"):
         return bool(self.fields.get("trim_offsets"))
 
     def keeps_prefix(self) -> bool:
-        """Whether a space that was put in front of a text is none of the text's own."""
+        """Whether offsets leave out a space that was put in front of a text."""
         return bool(self.fields.get("add_prefix_space"))
 
     def process(

@@ -16,7 +16,7 @@ _WORDS = {"prepend_scheme", "behavior", "direction", "strategy", "progress_forma
 
 
 def written(spec: dict[str, Any], *, short: bool = False) -> str:
-    """Returns what is printed of a JSON.
+    """Returns the printed form of a JSON.
 
     Args:
         spec: the JSON, with its `type`.

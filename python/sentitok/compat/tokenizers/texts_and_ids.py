@@ -55,7 +55,7 @@ def _trimmed(row: _sentitok.Encoding, keeps_prefix: bool) -> list[Any]:
 
 
 def _untrimmed(row: _sentitok.Encoding) -> list[Any]:
-    """Where tokens are. What is put in front of a text or a word has the place of what follows."""
+    """The offsets of tokens. Strings put in front of a text or a word have the place of the next token."""
     places = row.offsets(trim=False)
     empty = (places[:, 0] == places[:, 1]) & (row.sequence_ids >= 0)
     if empty.any():
@@ -140,7 +140,7 @@ class Codec:
         return id != self._unknown or surface.strip() == self._spellings[id].strip()
 
     def _surfaces(self, row: _sentitok.Encoding, words: Row, specials: str) -> list[str]:
-        """What stood there, of texts that are words: that of each word on its own."""
+        """The source text of each token, for texts given as words: each word separately."""
         surfaces, numbers = row.tokens, row.sequence_ids.tolist()
         for number, text in enumerate(words):
             encode = partial(self.tokenizer.encode, add_special_tokens=False, specials=cast("Any", specials))

@@ -214,7 +214,7 @@ class Tokenizer(Pipeline):
 
         Args:
             max_length: how many tokens stay, special ones too.
-            stride: how many tokens what is cut off shares with what is before it.
+            stride: how many tokens an overflowing part shares with the part before it.
             strategy: `"longest_first"`, `"only_first"` or `"only_second"`.
             direction: the end at which is cut, `"right"` or `"left"`.
 

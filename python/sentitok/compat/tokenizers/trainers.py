@@ -1,4 +1,4 @@
-"""tokenizers' trainers: `trainers.BpeTrainer(special_tokens=["[UNK]"])`: what is to be trained.
+"""tokenizers' trainers: `trainers.BpeTrainer(special_tokens=["[UNK]"])`: the options of training.
 
 Training itself is sentitok's; see `training`. No progress is shown: `show_progress` is kept and
 not used. `sentitok.train_bpe` and its kin have more: a limit of memory, progress, other formats.
@@ -116,7 +116,7 @@ class Merging(Trainer):
     continuing_subword_prefix = Field[str | None](check=text("continuing_subword_prefix"))
     end_of_word_suffix = Field[str | None](check=text("end_of_word_suffix"))
     max_token_length = Field[int | None](check=whole("max_token_length", or_none=True))
-    # Kept with the others, so that it is where tokenizers writes it; see `BpeTrainer.progress_format`.
+    # Kept as a field, so that it is where tokenizers writes it; see `BpeTrainer.progress_format`.
     _progress_format = Field[str]("progress_format", check=_progress, shown=_PROGRESS.__getitem__)
 
 
