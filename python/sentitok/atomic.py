@@ -8,17 +8,19 @@ left behind by a writer that was killed, and the next writer of NAME removes it.
 
 import errno
 import hashlib
+import json
 import os
 import secrets
 import shutil
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from .messages import local_names
 
-__all__ = ["PREFIX", "naming", "write", "writing", "writing_folder"]
+__all__ = ["PREFIX", "json_bytes", "naming", "write", "writing", "writing_folder"]
 
 PREFIX = ".sentitok-"
 # Files that may name other files; a local copy of a URL is called by the URL there.
@@ -42,6 +44,17 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
             data = data.replace(os.fsencode(local), os.fsencode(name))
     with writing(path) as temporary, open(temporary, "wb") as file:
         file.write(data)
+
+
+def json_bytes(value: Mapping[str, Any]) -> bytes:
+    """Returns an object as a JSON file, as transformers writes them.
+
+    If a text has half of a surrogate pair, which UTF-8 cannot hold, all characters beyond ASCII are escaped.
+    """
+    try:
+        return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+    except UnicodeEncodeError:
+        return (json.dumps(value, indent=2) + "\n").encode()
 
 
 @contextmanager

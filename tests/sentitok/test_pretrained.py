@@ -273,12 +273,24 @@ def test_settings_that_are_wrong(tmp_path: Path) -> None:
         ours.settings.replace(eos="x")
     with pytest.raises(TypeError, match="'eos_token' is to be a text, not 7"):
         ours.settings.replace(eos_token=7)  # type: ignore[arg-type]  # 2026-11-24: refused
-    bad = Settings({}, {"../up": "x"})
-    with pytest.raises(ValueError, match=r"'\.\./up' cannot be the name of a chat template"):
-        ours.with_settings(bad).save_pretrained(tmp_path / "bad")
+    for name in ("../up", "a\0b"):
+        with pytest.raises(ValueError, match="cannot be the name of a chat template"):
+            ours.with_settings(Settings({}, {name: "x"})).save_pretrained(tmp_path / "bad")
+    for name, template in (("default", "a\ud800"), ("a\ud800", "x")):
+        with pytest.raises(FormatError, match="half of a surrogate pair"):
+            ours.with_settings(Settings({}, {name: template})).save_pretrained(tmp_path / "bad")
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="save_pretrained writes a folder"):
         ours.save_pretrained(tmp_path / "file")
+
+
+def test_half_of_a_surrogate_pair_stays_in_the_settings(tmp_path: Path) -> None:
+    folder_of("BERT", tmp_path / "there")
+    path = tmp_path / "there" / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "about": "é\ud800"}), "utf-8")
+    ours = Tokenizer.from_pretrained(tmp_path / "there")
+    ours.save_pretrained(tmp_path / "again")
+    assert Tokenizer.from_pretrained(tmp_path / "again").settings.config["about"] == "é\ud800"
 
 
 def test_without_transformers() -> None:

@@ -284,6 +284,15 @@ def test_an_extended_and_a_pruned_vocabulary(tokenizers: dict[str, Tokenizer], t
     assert (done.copied, done.composed, done.filled) == (pruned.n_tokens, 0, 0)
 
 
+@pytest.mark.parametrize("odd", ["half \ud800 of a pair", [700], {"a": [700]}, None, 10**30, float("nan")])
+def test_odd_settings_stay(odd: Any, tokenizers: dict[str, Tokenizer], tmp_path: Path) -> None:
+    old = tokenizers["bytes"]
+    model_folder(tmp_path / "model", old, vocab_size=odd, name=odd)
+    sentitok.transplant(old, tokenizers["other"], tmp_path / "model", tmp_path / "out")
+    now = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert str(now["vocab_size"]) == str(now["name"]) == str(odd)
+
+
 def test_special_tokens_go_by_content_use_and_option(
     tokenizers: dict[str, Tokenizer], tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import nn
 
+from sentitok.atomic import json_bytes
 from sentitok.atomic import write as write_atomically
 from sentitok.remote import is_url
 
@@ -475,7 +476,7 @@ def without(path: Path) -> str:
 
 def to_json(value: Mapping[str, Any]) -> bytes:
     """Returns the bytes of a JSON file of a run directory."""
-    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+    return json_bytes(value)
 
 
 def sha256_of(path: Path) -> str:

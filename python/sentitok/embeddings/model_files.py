@@ -4,7 +4,6 @@ A model is a file of safetensors, or a folder with `model.safetensors`, or with 
 and the parts that it names, as transformers writes them. A run directory of `senti` is such a folder too.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -256,8 +255,3 @@ def _ends(name: str, ends: Sequence[str]) -> bool:
 
 def _sized(tensor: Tensor) -> str:
     return " x ".join(f"{size:,}" for size in tensor.shape)
-
-
-def json_bytes(value: dict[str, Any]) -> bytes:
-    """Writes an object as transformers does."""
-    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()

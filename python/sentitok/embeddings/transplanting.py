@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from .._sentitok import FormatError, Tokenizer
-from ..atomic import writing_folder
+from ..atomic import json_bytes, writing_folder
 from ..messages import shown
 from ..numbers import whole
 from ..pretrained.settings import object_of
 from .matching import Match, match
 from .methods import AVERAGE, COMPOSED, COPIED, RANDOM, UNUSED, Plan, plan
-from .model_files import CONFIG, INDEX, Model, Table, json_bytes, tables_of
+from .model_files import CONFIG, INDEX, Model, Table, tables_of
 from .rows import new_rows
 from .tensor_files import Tensor, write_tensors
 
@@ -416,7 +416,7 @@ def _changed(settings: dict[str, Any], ids: _Ids, sizes: set[int], n_rows: int) 
     for key, value in settings.items():
         if isinstance(value, dict):
             changed[key] = _changed(value, ids, sizes, n_rows)
-        elif key in _SIZE_KEYS and value in sizes:
+        elif key in _SIZE_KEYS and type(value) is int and value in sizes:
             changed[key] = n_rows
         elif _ID_KEYS.fullmatch(key):
             changed[key] = ids.of(key, value)

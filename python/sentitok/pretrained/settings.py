@@ -18,6 +18,7 @@ from types import EllipsisType, MappingProxyType
 from typing import Any
 
 from .._sentitok import AddedToken, FormatError
+from ..atomic import json_bytes
 from ..atomic import write as write_file
 from ..messages import shown
 
@@ -227,6 +228,10 @@ def write(settings: Settings, special: Iterable[str], folder: str | os.PathLike[
         settings: the settings to write.
         special: the texts of all special tokens: those without a name, where no folder said which.
         folder: holds tokenizer_config.json.
+
+    Raises:
+        FormatError: for a chat template that no file can hold.
+        ValueError: for a name of one that is not the name of a file.
     """
     place = Path(folder)
     roles = dict(settings.special_tokens)
@@ -240,16 +245,22 @@ def write(settings: Settings, special: Iterable[str], folder: str | os.PathLike[
     _write(place / _MAP, tokens)
     files = []
     for name, template in settings.chat_templates.items():
-        if name != "default" and (name != Path(name).name or name in (".", "..", "")):
+        if name != "default" and (name != Path(name).name or name in (".", "..", "") or "\0" in name):
             raise ValueError(f"{shown(name)} cannot be the name of a chat template: it is that of a file")
         path = place / _TEMPLATE if name == "default" else place / _TEMPLATES / f"{name}.jinja"
-        write_file(path, template.encode("utf-8"))
+        try:
+            write_file(path, template.encode("utf-8"))
+        except UnicodeEncodeError:
+            raise FormatError(
+                f"{shown(name)}: its text or name has half of a surrogate pair, which no file can hold; "
+                "change the chat template"
+            ) from None
         files.append(str(path))
     return files
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:
-    write_file(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8"))
+    write_file(path, json_bytes(value))
 
 
 def config_of(folder: Path) -> dict[str, Any]:
