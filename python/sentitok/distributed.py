@@ -22,10 +22,12 @@ from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field
 from fnmatch import fnmatch
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _sentitok, atomic, remote, shard_tasks
 from ._sentitok import FormatError, SentitokError, Tokenizer, WordCounts, __version__
@@ -51,6 +53,8 @@ _ATTEMPTS = 4
 _IN_FLIGHT = 64
 # Requests to a store that are under way at a time.
 _REQUESTS = 8
+# The argument that names where the workers of `measure` write.
+_PARTS = "parts= (--parts)"
 # Seconds after which progress is reported though no task has ended.
 _LOOK_S = 1.0
 
@@ -78,11 +82,17 @@ _Done = Callable[[_Task, bool], Iterable[_Task]]
 
 @dataclass
 class _Driver:
-    """Runs tasks on an executor; `kept` is the folder in which finished parts outlive a failure, if any."""
+    """Runs tasks on an executor.
+
+    Attributes:
+        kept: the folder in which finished parts outlive a failure, if any.
+        shared: the argument that names where workers write, for messages.
+    """
 
     executor: Any
     on_error: str
     kept: Place | None
+    shared: str
     progress: Progress | None
     stage: str
     total: int = 0
@@ -122,7 +132,7 @@ class _Driver:
                     running[self._submit(task)] = task
                 for future in finished(running, _LOOK_S):
                     task = running.pop(future)
-                    error = _error_of(future) or _missing(task)
+                    error = _error_of(future) or self._missing(task)
                     if error is None:
                         waiting.extend(done(task, True))
                     elif task.attempts < _ATTEMPTS and _may_pass(error):
@@ -145,6 +155,12 @@ class _Driver:
                 f"{self._remedy()}"
             ) from error
 
+    def _missing(self, task: _Task) -> BaseException | None:
+        """The error of a task that is done without its file."""
+        if is_visible(task.whole):
+            return None
+        return FileNotFoundError(2, "a worker wrote it, and the driver cannot see it", str(task.whole))
+
     def _remedy(self) -> str:
         """What to do after a failure, where finished parts are kept."""
         return f"; finished parts are kept in {self.kept}, and the same call continues" if self.kept else ""
@@ -157,8 +173,10 @@ class _Driver:
         elif _may_pass(error):
             what = f"failed {task.attempts} times, at last with {type(error).__name__}: {error}"
             if isinstance(error, FileNotFoundError):
-                where = "a shared folder, or URLs" if self.kept else "a shared folder, also as TMPDIR"
-                what += f"; all machines must see this path: take {where}"
+                what += (
+                    "; all machines must see this path: keep texts in a folder that they share, or in a "
+                    f"store, and name such a folder or a URL with {self.shared}"
+                )
         else:
             what = str(error)
         if task.is_part and self.on_error == "skip":
@@ -184,14 +202,6 @@ def _error_of(future: Any) -> BaseException | None:
     except (Exception, SystemExit) as error:
         return error
     return None
-
-
-def _missing(task: _Task) -> BaseException | None:
-    """The error of a task that is done without its file."""
-    if is_visible(task.whole):
-        return None
-    said = "a worker wrote it, and the driver cannot see it; name a folder that all machines share, or a URL"
-    return FileNotFoundError(2, said, str(task.whole))
 
 
 def _may_pass(error: BaseException) -> bool:
@@ -304,10 +314,9 @@ def _refuse_shard(shard: object) -> None:
 
 
 @contextmanager
-def _folder(out: Place | None) -> Iterator[Place]:
-    """Gives the folder of finished parts: that of a result, or one that is removed at the end."""
-    if out is not None:
-        kept = out.with_name(f"{out.name}.parts")
+def _folder(kept: Place | None) -> Iterator[Place]:
+    """Gives the folder of finished parts: a named one, or a temporary one that is removed at the end."""
+    if kept is not None:
         if isinstance(kept, Path):
             kept.mkdir(parents=True, exist_ok=True)
         yield kept
@@ -397,8 +406,8 @@ def count(
         on_error: `"stop"`, or `"skip"` to leave out parts that fail, with a warning.
         shard_bytes: bytes of the files that one task reads, about; 64 MiB if not given.
         out: the counts file, a path that all workers see or a URL; finished parts are kept in `<out>.parts`
-            until all is done. Without it counts are returned, and parts go to a folder of `tempfile`, which
-            all workers must see.
+            until all is done. Without it counts are returned, and parts go to a folder of `tempfile`
+            (`TMPDIR`), which all workers must see.
         normalizer: as for `sentitok.count`.
         pre_tokenizer: as for `sentitok.count`.
         shard: refused.
@@ -418,7 +427,7 @@ def count(
         "threads": 1 if threads is None else threads,
     }
     target = None if out is None else _place(out)
-    with _folder(target) as kept:
+    with _folder(target and target.with_name(f"{target.name}.parts")) as kept:
         with tempfile.TemporaryDirectory(prefix="sentitok-") as unused:
             # Nothing is counted here; wrong arguments are found before any worker is asked.
             _sentitok.count([], out=Path(unused) / "nothing.counts", **settings)
@@ -432,7 +441,7 @@ def count(
         parts = _plan(paths, settings, shard_bytes, progress)
         names = _names(parts, about)
         leaves = [_Node(kept / f"{name}.counts", part) for name, part in zip(names, parts, strict=True)]
-        driver = _Driver(executor, on_error, kept if target else None, progress, "count")
+        driver = _Driver(executor, on_error, kept if target else None, "out= (-o)", progress, "count")
         root = _count_tree(driver, leaves, kept, settings)
         if root is None:
             _sentitok.count([], out=kept / "none.counts", **settings)
@@ -584,7 +593,8 @@ def encode_files(
         whole = kept / name / shard_tasks.COMPLETE
         are_whole.append(f"{name}/{shard_tasks.COMPLETE}" in files)
         tasks.append(_Task(_name_of(part), shard_tasks.encode_part, arguments, whole, part.stop - part.start))
-    driver = _Driver(executor, on_error, kept, progress, "encode", sum(task.n_bytes for task in tasks))
+    n_bytes = sum(task.n_bytes for task in tasks)
+    driver = _Driver(executor, on_error, kept, "out_dir= (-o)", progress, "encode", n_bytes)
     driver.done = sum(task.n_bytes for task, is_whole in zip(tasks, are_whole, strict=True) if is_whole)
 
     def done(task: _Task, _: bool) -> list[_Task]:
@@ -686,6 +696,7 @@ def measure(
     threads: int | None = None,
     progress: Progress | None = None,
     shard_bytes: int | None = None,
+    parts: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> tuple[list[Sums], list[float]]:
     """Measures tokenizers on files, for `sentitok.evaluate`.
@@ -698,6 +709,8 @@ def measure(
         threads: as for `count`.
         progress: as for `count`; bytes count once for each tokenizer.
         shard_bytes: as for `count`.
+        parts: a folder that all workers see, or a URL, in which finished parts are kept until all is done.
+            Without it they go to a folder of `tempfile` (`TMPDIR`), which all workers must see.
         settings: how the files are read: further arguments of `sentitok.documents.Documents`.
 
     Returns:
@@ -708,54 +721,69 @@ def measure(
     """
     for tokenizer in tokenizers:
         _refuse_dropout(tokenizer)
-    parts = _plan(paths, settings, shard_bytes, progress)
-    with _folder(None) as kept:
+    n_threads = 1 if threads is None else threads
+    shards = _plan(paths, settings, shard_bytes, progress)
+    about = {"tokenizers": [one.fingerprint for one in tokenizers], "reading": settings}
+    names = _names(shards, about)
+    named = None if parts is None else _place(parts) / f"eval-{_hash(names)}"
+    with _folder(named) as kept:
+        there = _files(kept)
         files = []
-        for number, tokenizer in enumerate(tokenizers):
-            file = kept / f"tokenizer-{number}.sentitok"
-            atomic.write(file, tokenizer.to_bytes())
-            files.append((str(file), tokenizer.fingerprint))
-        total = sum(part.stop - part.start for part in parts) * len(tokenizers)
-        driver = _Driver(executor, on_error, None, progress, "encode", total)
-        sums: list[Any] = [None] * len(tokenizers)
+        for tokenizer in tokenizers:
+            file = kept / f"{tokenizer.fingerprint}.sentitok"
+            _write(file, tokenizer.to_bytes())
+            files.append((os.fspath(file), tokenizer.fingerprint))
+        total = sum(shard.stop - shard.start for shard in shards) * len(tokenizers)
+        driver = _Driver(executor, on_error, named, _PARTS, progress, "encode", total)
+        sums = [np.zeros(Sums.n_numbers() + one.vocab_size, np.int64) for one in tokenizers]
 
         def add(task: _Task, is_whole: bool) -> list[_Task]:
             if is_whole:
-                numbers = np.load(task.whole)
-                for place, tokenizer in enumerate(tokenizers):
-                    own, numbers = np.split(numbers, [Sums.n_numbers() + tokenizer.vocab_size])
-                    sums[place] = own if sums[place] is None else sums[place] + own
-                _unlink(task.whole)
+                numbers = _numbers(task.whole)
+                for own in sums:
+                    own += numbers[: len(own)]
+                    numbers = numbers[len(own) :]
             driver.report(task.n_bytes)
             return []
 
         tasks = []
-        for number, part in enumerate(parts):
-            out = kept / f"{number}.npy"
-            arguments = (part, str(out), files, settings, 1 if threads is None else threads)
-            n_bytes = (part.stop - part.start) * len(tokenizers)
-            tasks.append(_Task(_name_of(part), shard_tasks.measure_part, arguments, out, n_bytes))
-        driver.run(tasks, add)
-        whole = [part for task, part in zip(tasks, parts, strict=True) if task not in driver.skipped]
+        for name, shard in zip(names, shards, strict=True):
+            out = kept / f"{name}.npy"
+            arguments = (shard, os.fspath(out), files, settings, n_threads)
+            n_bytes = (shard.stop - shard.start) * len(tokenizers)
+            tasks.append(_Task(_name_of(shard), shard_tasks.measure_part, arguments, out, n_bytes))
+        for task in tasks:
+            if task.whole.name in there:
+                add(task, True)
+        driver.run([task for task in tasks if task.whole.name not in there], add)
+        leaves = [
+            _Node(kept / f"{name}.counts", shard)
+            for name, shard, task in zip(names, shards, tasks, strict=True)
+            if task not in driver.skipped
+        ]
         words = {
             **settings,
             "normalizer": None,
             "pre_tokenizer": "whitespace-split",
-            "threads": 1 if threads is None else threads,
+            "threads": n_threads,
         }
-        leaves = [_Node(kept / f"{number}.counts", part) for number, part in enumerate(whole)]
-        driver = _Driver(executor, on_error, None, None, "count")
+        driver = _Driver(executor, on_error, named, _PARTS, None, "count")
         counted = _count_tree(driver, leaves, kept, words)
-        empty = [np.zeros(Sums.n_numbers() + one.vocab_size, np.int64) for one in tokenizers]
-        added = [own if own is not None else none for own, none in zip(sums, empty, strict=True)]
-        if counted is None:
-            return [Sums.from_array(own) for own in added], [float("nan")] * len(tokenizers)
-        out = kept / "single.npy"
-        call = (str(counted), str(out), files)
-        task = _Task(f"distinct words of {paths[0]}", shard_tasks.single_tokens, call, out, is_part=False)
-        driver = _Driver(executor, on_error, None, None, "encode")
-        driver.run([task], lambda *_: [])
-        n_words, *single = np.load(out).tolist()
-        return [Sums.from_array(own) for own in added], [
-            one / n_words if n_words else float("nan") for one in single
-        ]
+        n_words, single = 0, [0] * len(tokenizers)
+        if counted is not None:
+            out = kept / "single.npy"
+            call = (os.fspath(counted), os.fspath(out), files)
+            task = _Task(f"distinct words of {paths[0]}", shard_tasks.single_tokens, call, out, is_part=False)
+            _Driver(executor, on_error, named, _PARTS, None, "encode").run([task], lambda *_: [])
+            n_words, *single = _numbers(out).tolist()
+        if named is not None:
+            _remove_folder(named)
+    shares = [one / n_words if n_words else float("nan") for one in single]
+    return [Sums.from_array(own) for own in sums], shares
+
+
+def _numbers(path: Place) -> NDArray[np.int64]:
+    """Reads an array that a task wrote."""
+    file = BytesIO(remote.read_bytes(path)) if isinstance(path, RemotePath) else path
+    numbers: NDArray[np.int64] = np.load(file)
+    return numbers

@@ -7,6 +7,7 @@ Zouhar et al. 2023 (Rényi efficiency, alpha 2.5), Nayeem et al. 2025
 plus some 64 MiB a thread for text that waits to be encoded.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
@@ -71,6 +72,7 @@ def evaluate(
     executor: "_Executor | None" = None,
     on_error: Literal["stop", "skip"] = "stop",
     shard_bytes: int | None = None,
+    parts: str | os.PathLike[str] | None = None,
 ) -> Evaluation:
     """Measures a tokenizer on texts.
 
@@ -83,11 +85,13 @@ def evaluate(
         seen: called with each batch of texts and its encoding, which has offsets.
         executor: a `concurrent.futures.Executor`, whose workers measure parts of the files of a
             `sentitok.documents.Documents`, with one thread each if `threads` is not given; the result is
-            the same. They hand over files in the folder for temporary files (`TMPDIR`), which all machines
-            must see. `seen` is not called then.
+            the same. `seen` is not called then.
         on_error: what a part that fails again and again does: raise its error (`"stop"`), or be left out with
             a warning (`"skip"`).
         shard_bytes: how many bytes of the files a worker reads at a time, about; 64 MiB if not given.
+        parts: with an executor, a folder that all machines see, or a URL: finished parts are kept in it until
+            all is done, so the same call continues after a failure. Without it workers write to the folder
+            for temporary files (`TMPDIR`), which all machines must see then.
 
     Raises:
         TypeError: for an executor without `Documents`, or with `seen`.
@@ -103,6 +107,7 @@ def evaluate(
         executor=executor,
         on_error=on_error,
         shard_bytes=shard_bytes,
+        parts=parts,
     )[0]
 
 
@@ -116,6 +121,7 @@ def evaluate_all(
     executor: "_Executor | None" = None,
     on_error: Literal["stop", "skip"] = "stop",
     shard_bytes: int | None = None,
+    parts: str | os.PathLike[str] | None = None,
 ) -> list[Evaluation]:
     """Measures several tokenizers on the same texts, which are read once.
 
@@ -128,6 +134,7 @@ def evaluate_all(
         executor: as for `evaluate`.
         on_error: as for `evaluate`.
         shard_bytes: as for `evaluate`.
+        parts: as for `evaluate`.
 
     Returns:
         What `evaluate` gives for each.
@@ -148,6 +155,7 @@ def evaluate_all(
             threads=threads,
             progress=progress,
             shard_bytes=shard_bytes,
+            parts=parts,
             **texts.reading,
         )
         texts.add_replaced(measured[0].replaced if measured else 0)

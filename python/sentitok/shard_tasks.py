@@ -10,6 +10,7 @@ import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -200,5 +201,10 @@ def _tokenizer(path: str, fingerprint: str) -> Tokenizer:
 
 
 def _save(numbers: NDArray[np.int64], out: str) -> None:
+    if remote.is_url(out):
+        data = BytesIO()
+        np.save(data, numbers)
+        remote.write_bytes(out, data.getvalue())
+        return
     with atomic.writing(out) as temporary, open(temporary, "wb") as file:
         np.save(file, numbers)

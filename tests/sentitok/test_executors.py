@@ -224,6 +224,29 @@ def test_measures_are_those_of_one_process(
     assert seen[-1][1] == seen[-1][2] == 2 * sum(Path(path).stat().st_size for path in paths)
 
 
+@pytest.mark.parametrize("place", ["shared", "memory://shared"])
+def test_measuring_continues_in_a_named_folder(
+    files: list[str], tokenizer: Tokenizer, tmp_path: Path, place: str
+) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    store = fsspec.filesystem("memory" if "://" in place else "file")
+    parts = place if "://" in place else str(tmp_path / place)
+    folder = "/shared" if "://" in place else parts
+    half = sum(Path(path).stat().st_size for path in files) // 2
+    both = [tokenizer, sentitok.train_unigram(files, vocab_size=200)]
+    run = partial(evaluate_all, both, shard_bytes=SMALL, parts=parts)
+    first, second, everything = Watched(nothing), Watched(nothing), Watched(nothing)
+    with pytest.raises(StopError):
+        run(Documents(files), executor=first, progress=stop_after(2 * half))
+    assert [path for path in store.find(folder) if path.endswith(".npy")]
+    documents, single = Documents(files), Documents(files)
+    assert run(documents, executor=second) == evaluate_all(both, single)
+    assert documents.replaced == single.replaced
+    assert not store.find(folder)
+    run(Documents(files), executor=everything)
+    assert 0 < second.names.count("measure_part") < everything.names.count("measure_part")
+
+
 def test_calls_that_cannot_be_shared_out(
     files: list[str], tokenizer: Tokenizer, threads: Executor, tmp_path: Path
 ) -> None:
@@ -420,7 +443,7 @@ def test_a_worker_without_the_tasks_is_named(files: list[str]) -> None:
 
 
 def test_a_result_that_the_driver_cannot_see_is_an_error(
-    files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    files: list[str], tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Elsewhere(Executor):
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -429,8 +452,12 @@ def test_a_result_that_the_driver_cannot_see_is_an_error(
             return future
 
     monkeypatch.setattr(adapters, "_VISIBLE_S", 0.01)
-    with pytest.raises(ShardError, match="all machines share"):
+    with pytest.raises(ShardError, match=r"all machines must see.*with out= \(-o\)"):
         sentitok.count(files, out=tmp_path / "all.counts", executor=Elsewhere())
+    with pytest.raises(ShardError, match=r"all machines must see.*with out= \(-o\)"):
+        sentitok.count(files, executor=Elsewhere())
+    with pytest.raises(ShardError, match=r"all machines must see.*with parts= \(--parts\)"):
+        evaluate(tokenizer, Documents(files), executor=Elsewhere())
 
 
 def test_two_runs_in_one_folder(
@@ -678,7 +705,7 @@ def test_commands_with_an_engine(
     assert contents(tmp_path / "tokens") == contents(tmp_path / "same")
     answers = [
         json.loads(cli_run("eval", "tokenizer.json", *files, "--json", *more, cwd=tmp_path).out)
-        for more in ([], [*SPREAD, *small])
+        for more in ([], [*SPREAD, *small, "--parts", "shared"])
     ]
     assert answers[0] == answers[1]
 

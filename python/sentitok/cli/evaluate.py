@@ -66,6 +66,16 @@ def evaluate(
             ".pdf. Needs the extra plot.",
         ),
     ] = None,
+    parts: Annotated[
+        str | None,
+        typer.Option(
+            "--parts",
+            metavar="DIR",
+            help="With --engine, a folder that all machines see, or a URL: finished parts are kept there "
+            "until all is done. [default: a temporary folder in TMPDIR, which all machines must see]",
+            rich_help_panel="Parallel work",
+        ),
+    ] = None,
     *,
     force: Force = False,
     languages: Parallel,
@@ -96,9 +106,12 @@ def evaluate(
     engine.check()
     if engine.engine is not None:
         refuse("its figure counts in this process; leave --engine out", "plot")
+    else:
+        refuse("it goes with --engine: add --engine processes, ray or dask", "parts")
     if parallel:
         refuse_unneeded(*chosen)
-        languages.measure(chosen, [file.load(path) for path in chosen], texts, reading, engine, output)
+        loaded = [file.load(path) for path in chosen]
+        languages.measure(chosen, loaded, texts, reading, engine, output, parts)
         return
     total = len(chosen) * n_bytes(
         texts, reading.format
@@ -119,6 +132,7 @@ def evaluate(
                 threads=reading.threads,
                 progress=of_total(progress, total, before),
                 seen=[one.add for one in counts],
+                parts=parts,
                 **running,
             )
             note_replaced(output, group, documents.replaced)

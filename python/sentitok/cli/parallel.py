@@ -65,6 +65,7 @@ class Parallel:
         reading: TextOptions,
         engine: EngineOptions,
         output: Output,
+        parts: str | None,
     ) -> None:
         """Measures tokenizers on the files of languages, and prints what came of it.
 
@@ -91,6 +92,7 @@ class Parallel:
                     documents,
                     threads=reading.threads,
                     progress=of_total(progress, total, sum(sizes.values()) * len(tokenizers)),
+                    parts=parts,
                     **running,
                 )
                 note_replaced(output, group, documents.replaced)
