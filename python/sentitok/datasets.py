@@ -66,7 +66,63 @@ _Rows = NDArray[np.int64]
 _ENDS_AT_ONCE = 1 << 12
 
 
-class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
+class _Source(Protocol[_BatchOf]):
+    """What batches are drawn from."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, numbers: _Rows, /) -> _BatchOf:
+        """Returns rows by their numbers."""
+
+
+class Shuffled:
+    """Documents or rows that are read in random order."""
+
+    def shuffled(
+        self: _Source[_Batch],
+        batch_size: int,
+        *,
+        seed: int = 0,
+        epochs: int = 1,
+        rank: int = 0,
+        world_size: int = 1,
+        drop_last: bool = False,
+        block_rows: int | None = None,
+    ) -> "TokenBatches[_Batch]":
+        """Returns the rows, or documents, in random order, in batches.
+
+        Batch `step` follows from the arguments and the step alone, and is read when it is asked for. So
+        memory does not grow with the rows, `batches[step:]` resumes where a run stopped, and a loader gives
+        the same batches with any number of workers:
+        `DataLoader(batches, batch_size=None, num_workers=4)`. Arrays become tensors there.
+
+        Each epoch has every row once, over all ranks. Ranks have equally many steps, and the rows of all of
+        them in a step of an epoch are those of one process with `batch_size * world_size`. The last step of
+        an epoch may have fewer rows, divided among the ranks as equally as possible. If fewer rows than ranks
+        remain, or with `drop_last`, they are in no step: `left_out` says how many, and another epoch leaves
+        out other ones.
+
+        Args:
+            batch_size: rows of a step on one rank.
+            seed: another seed, another order; so has each epoch.
+            epochs: how often the rows are gone through.
+            rank: number of this process, from 0.
+            world_size: processes that read together.
+            drop_last: leave out what would be a step of fewer rows.
+            block_rows: for data that is slow to reach, such as object stores: blocks of so many
+                neighbouring rows are put in random order, and the rows of 64 blocks are mixed, which must
+                fit into memory. Without it any row may follow any other.
+
+        Raises:
+            ValueError: if a number is out of bounds, or there are too few rows for a step.
+        """
+        return TokenBatches(
+            self, batch_size, seed=seed, epochs=epochs, rank=rank, world_size=world_size,
+            drop_last=drop_last, block_rows=block_rows,
+        )  # fmt: skip
+
+
+class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"], Shuffled):
     """The documents of one directory of token shards, or of several, as arrays of ids.
 
     Several are read as one: directories in the order they are given, or a parent directory, or a glob such as
@@ -297,29 +353,6 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         """
         return [self[number].astype(np.int64) for number in _numbers(documents, len(self), "document")]
 
-    def shuffled(
-        self,
-        batch_size: int,
-        *,
-        seed: int = 0,
-        epochs: int = 1,
-        rank: int = 0,
-        world_size: int = 1,
-        drop_last: bool = False,
-        block_rows: int | None = None,
-    ) -> "TokenBatches[list[_Rows]]":
-        """Returns the documents in random order, in batches: lists of arrays.
-
-        The arguments are those of `TokenWindows.shuffled`, which gives rows of one length.
-
-        Raises:
-            ValueError: as `TokenWindows.shuffled`.
-        """
-        return TokenBatches(
-            self, batch_size, seed=seed, epochs=epochs, rank=rank, world_size=world_size,
-            drop_last=drop_last, block_rows=block_rows,
-        )  # fmt: skip
-
     def ends(self, start: int, stop: int) -> NDArray[np.int64]:
         """Where documents end in the stream of all ids.
 
@@ -397,7 +430,7 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         return f"TokenDataset({names}: {len(self)} documents, {self.tokens} tokens)"
 
 
-class TokenWindows(Sequence[_Window], Generic[_Window, _Batch]):
+class TokenWindows(Sequence[_Window], Shuffled, Generic[_Window, _Batch]):
     """Rows of one length, cut from the ids of a `TokenDataset`; made by `TokenDataset.windows`.
 
     Attributes:
@@ -469,49 +502,6 @@ class TokenWindows(Sequence[_Window], Generic[_Window, _Batch]):
         batch: Any = (ids[:, :-1].copy(), ids[:, 1:].copy()) if self.targets else ids
         return batch  # type: ignore[no-any-return]  # 2026-11-30: which of the two the type of the windows says
 
-    def shuffled(
-        self,
-        batch_size: int,
-        *,
-        seed: int = 0,
-        epochs: int = 1,
-        rank: int = 0,
-        world_size: int = 1,
-        drop_last: bool = False,
-        block_rows: int | None = None,
-    ) -> "TokenBatches[_Batch]":
-        """Returns the rows in random order, in batches.
-
-        Batch `step` follows from the arguments and the step alone, and is read when it is asked for. So
-        memory does not grow with the rows, `batches[step:]` resumes where a run stopped, and a loader gives
-        the same batches with any number of workers:
-        `DataLoader(batches, batch_size=None, num_workers=4)`. Arrays become tensors there.
-
-        Each epoch has every row once, over all ranks. Ranks have equally many steps, and the rows of all of
-        them in a step of an epoch are those of one process with `batch_size * world_size`. The last step of
-        an epoch may have fewer rows, divided among the ranks as equally as possible. If fewer rows than ranks
-        remain, or with `drop_last`, they are in no step: `left_out` says how many, and another epoch leaves
-        out other ones.
-
-        Args:
-            batch_size: rows of a step on one rank.
-            seed: another seed, another order; so has each epoch.
-            epochs: how often the rows are gone through.
-            rank: number of this process, from 0.
-            world_size: processes that read together.
-            drop_last: leave out what would be a step of fewer rows.
-            block_rows: for data that is slow to reach, such as object stores: blocks of so many
-                neighbouring rows are put in random order, and the rows of 64 blocks are mixed, which must
-                fit into memory. Without it any row may follow any other.
-
-        Raises:
-            ValueError: if a number is out of bounds, or there are too few rows for a step.
-        """
-        return TokenBatches(
-            self, batch_size, seed=seed, epochs=epochs, rank=rank, world_size=world_size,
-            drop_last=drop_last, block_rows=block_rows,
-        )  # fmt: skip
-
     def __repr__(self) -> str:
         targets = ", targets=True" if self.targets else ""
         return f"TokenWindows({len(self)} rows of {self.length} ids, stride={self.stride}{targets})"
@@ -536,7 +526,7 @@ class PackedBatch(NamedTuple):
     boundaries: NDArray[np.int32]
 
 
-class PackedRows(Sequence[PackedBatch]):
+class PackedRows(Sequence[PackedBatch], Shuffled):
     """Rows of packed chats; made by `TokenDataset.packed`.
 
     `rows[number]` is one row, whose arrays have one dimension. `DataLoader(rows.shuffled(8),
@@ -612,27 +602,6 @@ class PackedRows(Sequence[PackedBatch]):
         """
         return self._batch([self.documents(number) for number in _numbers(rows, len(self), "row")])
 
-    def shuffled(
-        self,
-        batch_size: int,
-        *,
-        seed: int = 0,
-        epochs: int = 1,
-        rank: int = 0,
-        world_size: int = 1,
-        drop_last: bool = False,
-        block_rows: int | None = None,
-    ) -> "TokenBatches[PackedBatch]":
-        """Returns the rows in random order, in batches; the arguments are those of `TokenWindows.shuffled`.
-
-        Raises:
-            ValueError: as `TokenWindows.shuffled`.
-        """
-        return TokenBatches(
-            self, batch_size, seed=seed, epochs=epochs, rank=rank, world_size=world_size,
-            drop_last=drop_last, block_rows=block_rows,
-        )  # fmt: skip
-
     def _batch(self, rows: list[range]) -> PackedBatch:
         shape = (len(rows), self.length)
         ids = np.full(shape, self.pad_id, np.int64)
@@ -662,17 +631,8 @@ class PackedRows(Sequence[PackedBatch]):
         return f"PackedRows({len(self)} rows of {self.length} ids)"
 
 
-class _Source(Protocol[_BatchOf]):
-    """What batches are drawn from."""
-
-    def __len__(self) -> int: ...
-
-    def take(self, numbers: _Rows, /) -> _BatchOf:
-        """Returns rows by their numbers."""
-
-
 class TokenBatches(Sequence[_Batch]):
-    """Batches in random order; made by `TokenWindows.shuffled` and `TokenDataset.shuffled`.
+    """Batches in random order; made by `shuffled` of `TokenDataset`, `TokenWindows` and `PackedRows`.
 
     `batches[step]` is a batch, `batches[step:]` are those from a step on, which nothing is read for.
 

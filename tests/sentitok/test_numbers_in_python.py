@@ -99,16 +99,14 @@ CALLS: dict[str, _Call] = {
     "TokenDataset.ends": lambda folder, **n: tokens(folder).ends(**{"start": 0, "stop": 2, **n}),
     "TokenDataset.document_at": lambda folder, token: tokens(folder).document_at(token),
     "TokenDataset.windows": lambda folder, **n: tokens(folder).windows(**{"length": 2, **n}),
-    "TokenDataset.shuffled": lambda folder, **n: tokens(folder).shuffled(**{"batch_size": 1, **n}),
+    "Shuffled.shuffled": lambda folder, **n: tokens(folder).shuffled(**{"batch_size": 1, **n}),
     "TokenWindows.__init__": lambda folder, **n: TokenWindows(
         tokens(folder), **{"length": 2, "stride": 2, **n}
     ),
-    "TokenWindows.shuffled": lambda folder, **n: tokens(folder).windows(2).shuffled(**{"batch_size": 1, **n}),
     "TokenDataset.mask": lambda folder, document: chats(folder).mask(document),
     "TokenDataset.stream_mask": lambda folder, **n: chats(folder).stream_mask(**{"start": 0, "stop": 2, **n}),
     "PackedRows.__getitem__": lambda folder, row: chats(folder).packed()[row],
     "PackedRows.documents": lambda folder, row: chats(folder).packed().documents(row),
-    "PackedRows.shuffled": lambda folder, **n: chats(folder).packed().shuffled(**{"batch_size": 1, **n}),
     "TokenBatches.__init__": lambda folder, **n: TokenBatches(tokens(folder), **{"batch_size": 1, **n}),
     "TokenBatches.__getitem__": lambda folder, step: tokens(folder).shuffled(1)[step],
     "TokenBatches.numbers": lambda folder, step: tokens(folder).shuffled(1).numbers(step),
@@ -270,7 +268,7 @@ def ask(call: str, argument: str, number: Any, folder: Path) -> object:
     if argument in ("mergeable_ranks", "special_tokens"):
         number = {b"a" if argument == "mergeable_ranks" else "<s>": number}
     made = CALLS[call]
-    of_folder = ("PackedRows", "TokenBatches", "TokenDataset", "TokenWindows")
+    of_folder = ("PackedRows", "Shuffled", "TokenBatches", "TokenDataset", "TokenWindows")
     writes = ("count", "encode_files", "dump_tiktoken_bpe", "verify")
     needs_folder = call in writes or call.startswith(of_folder)
     return made(folder, **{argument: number}) if needs_folder else made(**{argument: number})
