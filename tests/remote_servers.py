@@ -1,5 +1,7 @@
-"""Servers on the loopback that tests read from: a web server that can fail, and one of S3."""
+"""Servers on the loopback that tests read from: a web server that can fail, one of S3, one of a hub."""
 
+import hashlib
+import json
 import re
 import threading
 from collections.abc import Iterator
@@ -8,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-__all__ = ["Web", "s3_server", "web_server"]
+__all__ = ["Web", "hub_server", "s3_server", "web_server"]
 
 
 @dataclass
@@ -23,6 +25,7 @@ class Web:
         etag: the mark of all files.
         requests: path and range of each request.
         change_after: number of requests after which `etag` changes.
+        hub: the data set that it serves as huggingface.co does, such as `team/texts`.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -32,6 +35,7 @@ class Web:
     etag: str = '"1"'
     requests: list[tuple[str, str | None]] = field(default_factory=list)
     change_after: int | None = None
+    hub: str | None = None
     address: str = ""
 
 
@@ -52,6 +56,9 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
                 self._answer(web.failures.pop(0), b"")
                 return
             data = web.files.get(path)
+            if data is None and web.hub is not None and path.startswith(f"/api/datasets/{web.hub}"):
+                self._answer(200, json.dumps(_about_hub(web, path)).encode())
+                return
             if data is None and path.endswith("/"):
                 names = [name.removeprefix(path) for name in web.files if name.startswith(path)]
                 page = "".join(f'<a href="{name}">{name}</a>\n' for name in names).encode()
@@ -91,6 +98,30 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
             """Keeps stderr clean."""
 
     return Handler
+
+
+def _about_hub(web: Web, path: str) -> object:
+    """What huggingface.co says of a data set, or of what is in it, or in a folder of it."""
+    found = re.match(rf"/api/datasets/{web.hub}/tree/main/?(.*)", path)
+    if found is None:
+        return {"id": web.hub, "sha": "0" * 40}
+    entries: dict[str, dict[str, Any]] = {}
+    for url, data in web.files.items():
+        name = url.removeprefix(f"/datasets/{web.hub}/resolve/main/")
+        oid = hashlib.sha1(data).hexdigest()
+        entries[name] = {"type": "file", "path": name, "size": len(data), "oid": oid}
+        folder = name.rpartition("/")[0]
+        entries[folder] = {"type": "directory", "path": folder, "oid": "0" * 40}
+    return [entry for name, entry in entries.items() if name.rpartition("/")[0] == found[1]]
+
+
+@contextmanager
+def hub_server(data_set: str, files: dict[str, bytes]) -> Iterator[Web]:
+    """Yields a web server that has a data set as huggingface.co has it, with each file in a folder."""
+    with web_server() as web:
+        web.hub = data_set
+        web.files = {f"/datasets/{data_set}/resolve/main/{name}": data for name, data in files.items()}
+        yield web
 
 
 @contextmanager

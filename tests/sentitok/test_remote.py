@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 import sentitok
 from cli_runs import run as cli_run
-from remote_servers import Web, s3_server, web_server
+from remote_servers import Web, hub_server, s3_server, web_server
 from sentitok import remote
 from sentitok.datasets import TokenDataset
 from sentitok.remote import copies, inputs, listing, outputs, stores
@@ -617,6 +618,30 @@ def test_datatrove_files_of_a_store_become_shards_there(memory: Any, tmp_path: P
     manifest = from_datatrove("memory://ds", "memory://tokens", tokenizer)
     assert (manifest["documents"], manifest["tokens"]) == (2, 3)
     assert memory.cat("/tokens/shard-00000.bin") == memory.cat("/ds/a.ds")
+
+
+def test_data_sets_of_the_hub_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
+    hub.HfFileSystem.clear_instance_cache()
+    files = {"data/a.txt": TEXT, "data/b.txt": b"other words\n", "data/c.md": b"none"}
+    with hub_server("team/texts", files) as web:
+        monkeypatch.setitem(fsspec.config.conf, "hf", {"endpoint": web.address, "token": False})
+        folder = "hf://datasets/team/texts/data"
+        assert sentitok.count(f"{folder}/a.txt") == counted()
+        assert remote.expand([f"{folder}/"]) == [f"{folder}/{name}" for name in ("a.txt", "b.txt", "c.md")]
+        both = counted() + counted(files["data/b.txt"])
+        assert sentitok.count(f"{folder}/*.txt") == both
+        with ThreadPoolExecutor(2) as executor:
+            sentitok.count(f"{folder}/*.txt", out=tmp_path / "c", executor=executor, shard_bytes=50_000)
+        assert (tmp_path / "c").read_bytes() == both.to_bytes()
+        with pytest.raises(FileNotFoundError, match=r"none\.txt"):
+            remote.read_bytes(f"{folder}/none.txt")
+        file = remote.Input(f"{folder}/a.txt")
+        # Equally long, so only the name that git gives the content tells.
+        web.files["/datasets/team/texts/resolve/main/data/a.txt"] = TEXT.swapcase()
+        with pytest.raises(OSError, match=r"changed.*a\.txt"):
+            file.check()
+    hub.HfFileSystem.clear_instance_cache()
 
 
 def test_workers_write_to_s3(s3: Any, tmp_path: Path) -> None:

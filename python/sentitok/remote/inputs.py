@@ -48,7 +48,10 @@ class _Ranges:
     @staticmethod
     def _mark_of(about: dict[str, Any]) -> tuple[Any, ...]:
         """What changes with a file: its size, and what the store says of its version."""
-        keys = ("ETag", "etag", "LastModified", "last_modified", "mtime", "updated", "generation", "created")
+        keys = (
+            "ETag", "etag", "LastModified", "last_modified", "mtime", "updated", "generation", "created",
+            "blob_id",
+        )  # fmt: skip
         return (about.get("size"), *(str(about[key]) for key in keys if about.get(key) is not None))
 
     def read(self, offset: int, length: int) -> bytes:
