@@ -51,6 +51,7 @@ RUN_BY = {
         f"docs/how-to/{page}.md": "sentitok/test_pipelines.py"
         for page in ("ray-data", "daft", "spark", "hugging-face-datasets", "datatrove")
     },
+    "docs/how-to/mpi-slurm.md": "sentitok/test_engines.py",
     "docs/how-to/transplant.md": "sentimodels/test_transplant_page.py",
     "docs/how-to/serve.md": "sentimodels/test_web_runs.py",
     "docs/reference/labelled-files.md": "sentimodels/test_frames.py",

@@ -1,10 +1,12 @@
-"""Ray, Dask and Slurm's submitit as executors, each started once: the bytes of one process."""
+"""Ray, Dask, MPI and Slurm's submitit as executors, each started once: the bytes of one process."""
 
 import contextlib
 import os
 import random
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +17,8 @@ from typing import Any
 import pytest
 
 import sentitok
+from commands import environment
+from pages import ROOT, blocks
 from sentitok.adapters import open_executor
 from sentitok.documents import Documents
 from sentitok.evaluate import evaluate
@@ -62,17 +66,11 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Executor]:
 # 2026-11-30: the libraries leave sockets and files to the collector, and warn of their own calls.
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_gives_the_bytes_of_one_process(cluster: Executor, corpus: Path, tmp_path: Path) -> None:
-    out, tokens, single = tmp_path / "all.counts", tmp_path / "tokens", tmp_path / "single"
+    out, tokens = tmp_path / "all.counts", tmp_path / "tokens"
     sentitok.count(corpus, out=out, executor=cluster, shard_bytes=40_000)
-    sentitok.count(corpus, out=single)
-    assert out.read_bytes() == single.read_bytes()
-    single.unlink()
     tokenizer = sentitok.train_bpe(corpus, vocab_size=300)
     sentitok.encode_files(corpus, tokens, tokenizer, executor=cluster)
-    sentitok.encode_files(corpus, single, tokenizer)
-    assert {p.name: p.read_bytes() for p in tokens.iterdir()} == {
-        p.name: p.read_bytes() for p in single.iterdir()
-    }
+    check(corpus, tmp_path, tokenizer)
     assert evaluate(tokenizer, Documents([corpus]), executor=cluster) == evaluate(
         tokenizer, Documents([corpus])
     )
@@ -101,16 +99,41 @@ def test_a_worker_of_a_cluster_that_is_killed(cluster: Executor, corpus: Path, t
     assert killed
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_jobs_of_submitit(corpus: Path, tmp_path: Path) -> None:
-    submitit = pytest.importorskip("submitit")
-    executor = submitit.LocalExecutor(folder=tmp_path / "jobs")
-    executor.update_parameters(timeout_min=2)
-    sentitok.count(corpus, out=tmp_path / "all.counts", executor=executor, shard_bytes=80_000)
-    made = (tmp_path / "all.counts").read_bytes()
+def test_the_page_on_mpi_and_slurm(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MPI counts, jobs of submitit encode."""
+    pytest.importorskip("mpi4py")
+    pytest.importorskip("submitit")
+    mpiexec = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.defpath]))
+    if mpiexec is None:
+        pytest.skip("there is no mpiexec")
+    monkeypatch.chdir(tmp_path)
+    Path("corpus").mkdir()
+    text = Path(shutil.copy(corpus, "corpus/a.txt"))
+    names = ("count.py", "encode.py")
+    for name, block in zip(names, blocks(ROOT / "docs" / "how-to" / "mpi-slurm.md", "python"), strict=True):
+        Path(name).write_text(block.replace("32_000", "300"))
+    calls = [
+        [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures", "count.py"],
+        [sys.executable, "encode.py"],
+    ]
+    for call in calls:
+        done = subprocess.run(
+            call, env=environment(), capture_output=True, text=True, timeout=100, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    check(text, tmp_path, sentitok.train_bpe(corpus, vocab_size=300))
+
+
+def check(corpus: Path, folder: Path, tokenizer: sentitok.Tokenizer) -> None:
+    """Compares `all.counts` and `tokens` of a folder with what one process makes."""
     single = sentitok.count(corpus)
     assert single is not None
-    assert made == single.to_bytes()
+    assert (folder / "all.counts").read_bytes() == single.to_bytes()
+    sentitok.encode_files(corpus, folder / "single", tokenizer)
+    made, expected = (
+        {path.name: path.read_bytes() for path in (folder / name).iterdir()} for name in ("tokens", "single")
+    )
+    assert made == expected
 
 
 @pytest.fixture
