@@ -2,7 +2,7 @@
 //!
 //! | type | holds | at most | in a long call |
 //! |---|---|---|---|
-//! | `PieceTable` | what is known of pieces of up to 15 bytes, by their bytes | 8 MiB | 32 MiB |
+//! | `PieceTable` | values of pieces of up to 15 bytes, by their bytes | 8 MiB | 32 MiB |
 //! | `PretokenCache` | the ids of such pieces: a `PieceTable`, and ids of pieces of more than three | 12 MiB | 48 MiB |
 //! | `LongPieces` | the ids of pieces of 16 to 256 bytes | 2 MiB and 28,672 entries | the same |
 //!

@@ -119,7 +119,7 @@ impl Default for DatasetOptions<'_> {
 pub struct Summary {
     /// The manifest of the directory.
     pub manifest: Manifest,
-    /// Counts of what was read; all 0 if the dataset was complete.
+    /// Counts of the input of this run; all 0 if the dataset was complete.
     pub tally: Tally,
     /// The number of documents from earlier runs.
     pub resumed_documents: u64,

@@ -34,7 +34,7 @@ pub enum Error {
         offset: u64,
         /// Line, from 1.
         line: u64,
-        /// What is wrong, such as `invalid UTF-8`.
+        /// The mistake, such as `invalid UTF-8`.
         reason: String,
     },
     /// A record (JSON line, CSV row, compressed member) cannot be read.
@@ -45,7 +45,7 @@ pub enum Error {
         line: u64,
         /// Byte offset in the (decompressed) source, from 0.
         offset: u64,
-        /// What is wrong and what to do.
+        /// The mistake and its remedy.
         reason: String,
     },
     /// The requested vocabulary cannot hold what must be in it.
@@ -75,12 +75,12 @@ pub enum Error {
     Pattern {
         /// The pattern.
         pattern: String,
-        /// What is wrong and what to do.
+        /// The mistake and its remedy.
         reason: String,
     },
     /// A count would exceed 2^64 - 1.
     CountOverflow {
-        /// What was counted.
+        /// The counted things.
         what: String,
     },
     /// Counts made by different pipelines cannot be added.
@@ -94,7 +94,7 @@ pub enum Error {
     Format {
         /// File name or format, with a path inside such as `$.model.vocab`.
         what: String,
-        /// What was expected and what was found.
+        /// The expected and the found value.
         reason: String,
     },
     /// A file has a version this release cannot read.

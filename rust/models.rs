@@ -101,7 +101,7 @@ impl Model {
     /// Refuses a piece that is not made up of tokens; to be asked if [`Model::refuses_unknown`].
     ///
     /// # Errors
-    /// [`Error::Encode`] with what is unknown.
+    /// [`Error::Encode`] with the unknown text.
     pub(crate) fn check_known(&self, piece: &[u8]) -> Result<()> {
         let (unknown, remedy) = match self {
             Self::Bpe(model) => (model.first_unknown(piece), "add it, or the unknown token"),
@@ -160,7 +160,7 @@ impl Model {
         }
     }
 
-    /// Whether a piece may be cut before a `▁` that stands behind this letter: each part
+    /// Whether a piece may be cut before a `▁` behind this letter: each part
     /// becomes what it is in the piece, or its partial result does ([`Model::sums_over_parts`]).
     pub(crate) fn may_cut_behind(&self, letter: u8) -> bool {
         match self {
@@ -170,7 +170,7 @@ impl Model {
         }
     }
 
-    /// Whether what is before a part of a piece decides of its ids: see [`Worker::encode_part`].
+    /// Whether the ids of a part of a piece depend on the text before it: see [`Worker::encode_part`].
     pub(crate) fn sums_over_parts(&self) -> bool {
         matches!(self, Self::Unigram(_))
     }
@@ -419,7 +419,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Encodes a part of a piece as far as that can be done without what is before it.
+    /// Encodes a part of a piece as far as possible without the text before it.
     ///
     /// # Errors
     /// [`Error::Internal`] where [`Model::sums_over_parts`] says that there is no such thing.
@@ -430,7 +430,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Appends the ids of a partial result behind what has this sum; returns that of both.
+    /// Appends the ids of a partial result, given the sum before it; returns the sum of both.
     ///
     /// # Errors
     /// As [`Worker::encode_part`].

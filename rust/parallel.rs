@@ -33,7 +33,7 @@ fn has_room() -> bool {
     are_given
 }
 
-/// The threads to use: what was asked for, else [`default_threads`]; at least 1
+/// The number of threads to use: the requested one, else [`default_threads`]; at least 1
 /// and at most [`MAX_THREADS`].
 pub fn n_threads(asked: Option<usize>) -> usize {
     asked.unwrap_or_else(default_threads).clamp(1, MAX_THREADS)

@@ -64,7 +64,7 @@ impl Pipeline {
     /// Reads what [`Pipeline::to_json`] wrote.
     ///
     /// # Errors
-    /// [`Error::Format`], which says what is wrong.
+    /// [`Error::Format`], which names the mistake.
     pub fn from_json(json: &str) -> Result<Self> {
         serde_json::from_str(json).map_err(|error| Error::format("pipeline", error.to_string()))
     }

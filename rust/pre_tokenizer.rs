@@ -1,7 +1,7 @@
 //! `PreTokenizer`: cuts a text into *pieces* (pre-tokens).
 //!
 //! A piece is a byte range of the text, for example a word with the space before it. The model
-//! encodes each piece on its own, so no merge crosses the boundary of a piece. The *tokens* are the
+//! encodes each piece separately, so no merge crosses the boundary of a piece. The *tokens* are the
 //! units of the vocabulary into which the model divides a piece.
 //!
 //! Each family of patterns has a file with its scalar rule, from the start of a piece to its end. The

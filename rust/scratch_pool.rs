@@ -70,7 +70,7 @@ fn own_number() -> usize {
     thread_local! {
         static OWN: usize = NEXT.fetch_add(1, Ordering::Relaxed);
     }
-    // A thread that is ending has none any more.
+    // A thread that is ending has lost its number.
     OWN.try_with(|own| *own).unwrap_or(0)
 }
 

@@ -1,6 +1,6 @@
 //! `TokenLengths`: how many bytes of a piece each of its ids covers, by the ids alone.
 //!
-//! A token covers its own text, a byte of fallback one byte; only what is unknown
+//! A token covers its own text, a byte of fallback one byte; only unknown text
 //! has to be looked up in the piece. Where the ids leave it open, or there is any
 //! doubt, [`TokenLengths::walk`] says so and the model has to encode the piece again:
 //! `Worker::encode_with_lens` is the reference implementation. Models with affixes, and models
@@ -21,7 +21,7 @@ const BYTE: u32 = u32::MAX;
 /// may also be a token found in the text.
 const BYTE_SPELLING: &[u8] = b"<0x";
 
-/// The longest text of an unknown token that is compared with what is read, at any
+/// The longest text of an unknown token that is compared with the input, at any
 /// place of a run; a longer one is left to the model.
 const MOST_COMPARED: usize = 64;
 
@@ -88,7 +88,7 @@ impl TokenLengths {
         Self { prefix: len as u32, ..self }
     }
 
-    /// Whether a token covers its text wherever it stands.
+    /// Whether a token covers its text in every place.
     pub(crate) fn covers_text(&self, id: TokenId) -> bool {
         self.prefix == 0 && self.lens.get(id as usize).is_some_and(|&len| len != UNKNOWN && len != BYTE)
     }
@@ -163,7 +163,7 @@ impl TokenLengths {
     }
 
     /// The bytes that the first of `ids`, an unknown token or one of a byte, covers
-    /// at the start of what is left of a piece.
+    /// at the start of the rest of a piece.
     #[inline(never)]
     fn len_in(&self, rest: &[u8], ids: &[TokenId], at_start: bool) -> Option<usize> {
         match self.lens.get(*ids.first()? as usize) {

@@ -6,8 +6,8 @@
 //!
 //! Ids come first (`encode_ids`); spans, type ids and the mask of special tokens follow from them (`encoding`).
 //!
-//! 1. `encode_ids` subtracts the special tokens of the [template] from `max_tokens`, and puts the ones that stand
-//!    before the text into a sink. A text of more than 256 KiB goes to `encode_batch`, which cuts it into
+//! 1. `encode_ids` subtracts the special tokens of the [template] from `max_tokens`, and puts the ones before
+//!    the text into a sink. A text of more than 256 KiB goes to `encode_batch`, which cuts it into
 //!    `jobs` that threads share, where the pipeline allows.
 //! 2. `policy` (`special_policy`) takes, by the call's `specials`, the automata that find added tokens, and a
 //!    model that makes no other special token; `lend` (`workers`) gives a worker with its caches.
@@ -257,7 +257,7 @@ impl Tokenizer {
         self.added.tokens()
     }
 
-    /// What stands around a text.
+    /// The special tokens around a text.
     pub fn template(&self) -> &Template {
         &self.template
     }
@@ -367,8 +367,8 @@ impl Tokenizer {
         !token.lstrip && !token.rstrip && self.id_to_bytes(token.id) == Some(token.content.as_bytes())
     }
 
-    /// A tokenizer like this one with more added tokens; the model is shared. Those that
-    /// are tokens already keep their ids, the others get the ids after the greatest.
+    /// A tokenizer like this one with more added tokens; the model is shared. Existing
+    /// tokens keep their ids, new ones get the ids after the greatest.
     ///
     /// # Errors
     /// [`Error::Format`] for an empty token; [`Error::Encode`] when ids run out.

@@ -102,7 +102,7 @@ def written() -> str:
                 2,
             ),
             table(
-                "Simple case folding: first and last of a run, the step between, and what is added.",
+                "Simple case folding: first and last of a run, the step between, and the number to add.",
                 "FOLDS",
                 "(u32, u32, u32, i32)",
                 (f"(0x{a:X}, 0x{b:X}, {step}, {delta})" for a, b, step, delta in runs(folds)),

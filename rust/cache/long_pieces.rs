@@ -42,7 +42,7 @@ pub(crate) struct LongPieces {
 
 impl LongPieces {
     /// Appends the ids of a piece, cached ones or the ones that `encode` makes;
-    /// `is_run` tells runs inside pieces from whole ones.
+    /// `is_run` marks runs inside pieces, in contrast to whole pieces.
     pub(crate) fn encode(
         &mut self,
         piece: &[u8],

@@ -1,4 +1,4 @@
-//! `PieceTable`: what is known of short pieces, by their bytes.
+//! `PieceTable`: a hash table of values of short pieces, by their bytes.
 //!
 //! One key (up to 15 bytes and their number) and one hash for all that looks pieces up:
 //! BPE, WordPiece, Unigram and counting, which has its own table. Entries have 32
@@ -28,7 +28,7 @@ pub(crate) type Key = u128;
 /// The key of a piece that is too long for one. No table contains it.
 pub(crate) const NO_KEY: Key = Key::MAX;
 
-/// What is known of a piece.
+/// The cached value of a piece.
 pub(crate) type Value = [u32; 4];
 
 /// Which bytes belong to a piece of each length.
@@ -182,7 +182,7 @@ impl PieceTable {
         Self { sets, n_inserted: 0, most_sets, n_looked_up: 0 }
     }
 
-    /// Counts keys that are looked up, which tells long calls from short ones.
+    /// Counts keys that are looked up, to detect long calls.
     #[inline]
     pub(crate) fn count_lookups(&mut self, n: usize) {
         self.n_looked_up += n;
@@ -232,7 +232,7 @@ impl PieceTable {
     /// What the first set of a piece says, and whether that is of this piece; if not, the
     /// value has no meaning, and [`PieceTable::get`] knows whether it is in the second set.
     ///
-    /// Without a branch on what is found, for many pieces one after the other: nobody
+    /// Without a branch on the result, for many pieces one after the other: nobody
     /// can foretell which of two places a piece has, and a wrong guess costs as much as
     /// all the rest. A single piece is waited for either way, and `get` is quicker.
     #[inline(always)]
@@ -240,7 +240,7 @@ impl PieceTable {
         self.set(hash).map_or((&[0; 4], false), |set| set.look(key))
     }
 
-    /// What is known of a piece; `hash` is that of its key.
+    /// The value of a piece; `hash` is that of its key.
     #[inline(always)]
     pub(crate) fn get(&self, key: Key, hash: u64) -> Option<&Value> {
         match self.set(hash)?.get(key) {
@@ -262,7 +262,7 @@ impl PieceTable {
         self.sets.get(hash as usize & (self.sets.len() - 1))
     }
 
-    /// Keeps what is known of a piece.
+    /// Stores the value of a piece.
     pub(crate) fn insert(&mut self, key: Key, value: Value) {
         self.n_inserted += 1;
         // Three quarters of the places.

@@ -69,7 +69,7 @@ pub(crate) trait Misses {
 }
 
 /// The pieces of a chunk, and the parts of one that is long: some wait to be looked
-/// up, of the others it is known what they are.
+/// up, the values of the rest are known.
 struct Chunk {
     /// Of the waiting pieces: keys, hashes, their numbers, where they lie if they are parts.
     keys: [Key; LONG_CHUNK],
@@ -80,7 +80,7 @@ struct Chunk {
     unknown: [u32; LONG_CHUNK],
     /// Which waiting pieces have no key.
     keyless: [u32; LONG_CHUNK],
-    /// What is known, by number.
+    /// The known values, by number.
     values: [Value; LONG_CHUNK],
     /// The ids of the known ones, being loaded.
     ids: [TokenId; AT_ONCE * (LONG_CHUNK + 1)],
@@ -179,8 +179,8 @@ impl PretokenCache {
         n as usize
     }
 
-    /// Appends the ids of parts of a piece, in order: a part of `text` with what is known
-    /// of it, or nothing, when its key is looked up.
+    /// Appends the ids of parts of a piece, in order: a part of `text` with its value,
+    /// or nothing, when its key is looked up.
     #[inline]
     pub(crate) fn encode_parts(
         &mut self,
@@ -312,7 +312,7 @@ impl PretokenCache {
         self.chunk.values[number] = self.keep(key, ids);
     }
 
-    /// Counts the ids of what is known from here on, and appends none of them.
+    /// From here on, counts the ids instead of appending them.
     pub(crate) fn begin_counting(&mut self) {
         self.counted = Some(0);
     }
@@ -330,7 +330,7 @@ impl PretokenCache {
             *counted += values[start..end].iter().map(|value| value[IN_ENTRY] as usize).sum::<usize>();
             return;
         }
-        // First into a buffer, then all at once behind the others.
+        // First into a buffer, then all at once behind the previous ids.
         let mut n_new = 0;
         for value in &values[start..end] {
             let n = value[IN_ENTRY] as usize;
@@ -401,7 +401,7 @@ impl PretokenCache {
         }
     }
 
-    /// Ends a call: gives back what only a long one may hold, and with it what is known.
+    /// Ends a call: frees memory that only a long call may hold, and the values in it.
     pub(crate) fn rest(&mut self) {
         if self.table.end_call() == Call::Short && (self.table.is_large() || self.n_long > MOST_LONG) {
             self.table = PieceTable::new(MOST_SETS);
@@ -416,7 +416,7 @@ impl PretokenCache {
         self.table.clear();
     }
 
-    /// Keeps the ids of a piece; returns what is known of it now.
+    /// Caches the ids of a piece; returns its value.
     #[inline]
     fn keep(&mut self, key: Key, ids: &[TokenId]) -> Value {
         let mut value: Value = [0; 4];

@@ -15,7 +15,7 @@ use crate::memory;
 use crate::pipeline::{Pieces, Pipeline};
 use crate::text::utf8_runs::{Run, for_each_run};
 
-/// Counts of what was read.
+/// Counts of documents, bytes and mistakes in the input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {

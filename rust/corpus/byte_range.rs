@@ -1,4 +1,4 @@
-//! `ByteRange`: a part of the bytes of some files, and `FileVersion`, which tells whether a file
+//! `ByteRange`: a part of the bytes of some files, and `FileVersion`, which detects whether a file
 //! has changed.
 
 use std::fs::Metadata;

@@ -76,7 +76,7 @@ pub(super) struct Input {
     /// Whether the caller named the format; otherwise it follows from the suffix.
     is_named: bool,
     /// The size in bytes, as stored; `None` for standard input and other pipes, and if a server does
-    /// not tell.
+    /// not send it.
     pub size: Option<u64>,
     /// The bytes to read, counted from the start of the file.
     range: std::ops::Range<u64>,
@@ -369,7 +369,7 @@ impl FileSource {
         first: u64,
     ) -> Result<Option<std::ops::Range<u64>>> {
         let std::ops::Range { start, end: stop } = input.range;
-        // A file may grow while it is read; a range that reaches its end includes what is added.
+        // A file may grow while it is read; a range that reaches its end includes the new bytes.
         let reaches_end = stop >= input.size.unwrap_or(0);
         let bytes = if input.is_aligned {
             let stop = if reaches_end { u64::MAX } else { stop };

@@ -62,7 +62,7 @@ pub trait RemoteFiles: Send + Sync {
     /// Errors of the store; most come from [`OpeningFile::opened`].
     fn open(&self, url: &str, first_bytes: usize) -> Result<Box<dyn OpeningFile>>;
 
-    /// The sizes of files in bytes; `None` if the server does not tell.
+    /// The sizes of files in bytes; `None` if the server does not send them.
     ///
     /// # Errors
     /// Errors of the store.
@@ -181,7 +181,7 @@ impl InputFile {
         }
     }
 
-    /// The sizes of files with URLs; `None` if the server does not tell.
+    /// The sizes of files with URLs; `None` if the server does not send them.
     pub fn remote_sizes(urls: &[&str]) -> Result<Vec<Option<u64>>> {
         if urls.is_empty() { Ok(Vec::new()) } else { remote_files()?.sizes(urls) }
     }

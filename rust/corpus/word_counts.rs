@@ -219,7 +219,7 @@ impl WordCounts {
         self.ends.is_empty()
     }
 
-    /// The totals of what was read and counted.
+    /// The totals of the input and of the counts.
     pub fn totals(&self) -> &Totals {
         &self.header.totals
     }

@@ -132,7 +132,7 @@ impl Manifest {
         })
     }
 
-    /// Reads the manifest of a directory; `None` if it has none.
+    /// Reads the manifest of a directory; `None` if there is no manifest.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Format`] and [`Error::Version`] for a file that is not a valid

@@ -23,7 +23,7 @@ use crate::vocab::{TokenId, Vocab};
 const NAME: &str = "vocab.txt";
 const CLS: &str = "[CLS]";
 const SEP: &str = "[SEP]";
-/// BERT's special tokens. Those that occur in a file are special.
+/// BERT's special tokens. In a file, each of them that occurs is special.
 const SPECIALS: [&str; 5] = ["[UNK]", SEP, "[PAD]", CLS, "[MASK]"];
 
 /// Which clean-up precedes the model.

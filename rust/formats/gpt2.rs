@@ -116,7 +116,7 @@ pub struct Written {
     pub vocab_json: Vec<u8>,
     /// merges.txt.
     pub merges_txt: Vec<u8>,
-    /// What is read differently, in sentences.
+    /// Differences in reading, in sentences.
     pub left_out: Vec<String>,
 }
 

@@ -136,7 +136,7 @@ pub(super) fn merges<T: AsRef<str> + Sync>(
     Ok(parts.into_iter().collect::<Result<Vec<_>>>()?.concat())
 }
 
-/// The spelling in files of a token of bytes; `None` if it has none.
+/// The spelling in files of a token of bytes; `None` if there is no spelling.
 pub(super) fn spell(bytes: &[u8], unit: Unit) -> Option<Cow<'_, str>> {
     match unit {
         Unit::Bytes => Some(match std::str::from_utf8(bytes) {

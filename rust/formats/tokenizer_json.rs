@@ -56,7 +56,7 @@ pub(super) struct Header {
 /// Reads a tokenizer.
 ///
 /// # Errors
-/// [`Error::Format`] with the path, what was expected and what was found;
+/// [`Error::Format`] with the path, the expected and the found value;
 /// [`Error::Version`] for a version other than 1.0.
 pub fn read(text: &str) -> Result<Parts> {
     read_with(text, None)

@@ -54,7 +54,7 @@ use crate::text::SPACE_MARK_BYTES;
 pub use crate::vocab::Unit;
 use crate::vocab::{TokenId, Vocab};
 
-/// Tokens of which tables are made by one thread; fewer are not worth two.
+/// Up to this number of tokens, tables are made by one thread: two would take longer.
 const PARALLEL_TOKENS: usize = 1 << 14;
 
 /// The longest prefix or suffix: a text may become so many times longer.
@@ -102,8 +102,8 @@ pub struct BpeOptions {
     /// With [`MergeOrder::Scores`]: tokens found first, longest first, that
     /// never merge.
     pub user_defined: Vec<TokenId>,
-    /// With [`MergeOrder::Scores`]: tokens that merge as others do, and are
-    /// taken apart again at the end; of one character, as if they were none.
+    /// With [`MergeOrder::Scores`]: tokens that merge like any token, and are
+    /// taken apart again at the end; of one character, as if they did not exist.
     pub unused: Vec<TokenId>,
 }
 
@@ -239,7 +239,7 @@ impl Bpe {
             _ => CharTokens::default(),
         };
         let cut_by = if plain_bytes || plain_chars { Some(&vocab) } else { symbols.as_ref() };
-        // What stands alone for ` ▁` is the file's own token, not a character that is none.
+        // A single `▁` must be the file's token, not a character without one.
         let marks = |tokens: &&Vocab| tokens.id(&SPACE_MARK_BYTES) == vocab.id(&SPACE_MARK_BYTES);
         let cuts_words = options.unit == Unit::Chars
             && order != MergeOrder::Ranks
@@ -324,7 +324,7 @@ impl Bpe {
         }
     }
 
-    /// Whether a piece may be cut before each `▁` that no other stands before.
+    /// Whether a piece may be cut before each `▁` that does not follow a `▁`.
     pub(crate) fn cuts_words(&self) -> bool {
         self.cuts_words
     }

@@ -116,7 +116,7 @@ pub struct Unigram {
     /// What a run of unknown characters may begin with that is a token.
     begins_run: [bool; 256],
     max_piece_len: usize,
-    /// Bytes after which a `▁` stands inside some piece.
+    /// Bytes that a `▁` follows inside some piece.
     before_inner_mark: [bool; 256],
     /// What no run of unknown characters becomes by being its text: special
     /// tokens, ids ascending.
@@ -197,8 +197,8 @@ impl Unigram {
         &self.scores
     }
 
-    /// The score that the search reckons with: not that of the file for a piece
-    /// of the user's.
+    /// The score that the search reckons with: not that of the file for a user-defined
+    /// piece.
     pub fn score_in_search(&self, id: TokenId) -> Option<f64> {
         self.in_search.by_id.get(id as usize).copied()
     }

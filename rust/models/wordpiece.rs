@@ -27,7 +27,7 @@ use crate::vocab::{TokenId, Vocab};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WordPieceOptions {
-    /// The token that a word becomes which the others do not make up.
+    /// The token of words that no other tokens make up.
     pub unk_token: String,
     /// What tokens begin with that continue a word; any text, or none.
     pub continuing_subword_prefix: String,

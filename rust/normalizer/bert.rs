@@ -144,7 +144,7 @@ fn copy<R: Rewrite>(table: &CleaningTable, text: &str, out: &mut R) {
     }
 }
 
-/// Writes what the character at `at` becomes on its own.
+/// Writes the normalized form of the character at `at`.
 fn rewrite_char<R: Rewrite>(table: &CleaningTable, text: &str, at: usize, c: char, out: &mut R) {
     let entry = table.entry(c);
     let len = c.len_utf8();

@@ -55,7 +55,7 @@ impl Default for SentencePieceOptions {
 }
 
 impl SentencePieceOptions {
-    /// What is written for a space.
+    /// The string written for a space.
     fn mark(&self) -> &'static str {
         if self.escape_whitespaces { SPACE_MARK_STR } else { " " }
     }
@@ -127,7 +127,7 @@ impl SentencePiece {
         self.spaces_are_plain
     }
 
-    /// What is written for a space.
+    /// The string written for a space.
     pub(super) fn mark(&self) -> &'static str {
         self.options.mark()
     }

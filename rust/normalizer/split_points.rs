@@ -131,8 +131,8 @@ impl Normalizer {
 }
 
 impl Normalizer {
-    /// Whether a character stays as it is wherever it stands before a character of this kind, and no step
-    /// looks across it: what is before two of them and what is behind are normalized separately.
+    /// Whether `c` is kept wherever a character follows that is kept too, and no step looks across
+    /// it: the text before two of them and the text behind are normalized separately.
     pub(crate) fn keeps(&self, c: char) -> bool {
         match self {
             Self::Sequence { normalizers } => normalizers.iter().all(|step| step.keeps(c)),

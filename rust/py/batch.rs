@@ -178,7 +178,7 @@ impl PyEncodingBatch {
         })
     }
 
-    /// Runs `work` on the rows, the interpreter left to others.
+    /// Runs `work` on the rows, while other threads may use the interpreter.
     pub fn with_rows<T: Send>(
         &self,
         py: Python<'_>,
@@ -319,7 +319,7 @@ impl PyEncodingBatch {
     }
 
     /// A row as an `Encoding`, or the rows of a slice as a batch; ids are not copied where rows
-    /// stand together.
+    /// are adjacent.
     fn __getitem__<'py>(this: &Bound<'py, Self>, row: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         entry(|| {
             let py = this.py();
@@ -382,7 +382,7 @@ impl PyEncodingBatch {
         })
     }
 
-    /// Makes a batch again of what was pickled.
+    /// Makes a batch again from its pickled state.
     #[staticmethod]
     #[pyo3(signature = (*state))]
     fn _from_state(py: Python<'_>, state: &Bound<'_, PyTuple>) -> PyResult<Self> {

@@ -136,7 +136,7 @@ pub(super) fn encode_files<'py>(
         if let Some((index, count)) = shard {
             sources.push(SourceFile { name: format!("shard {index}/{count}"), bytes: None });
         }
-        // The format decides what is encoded, so a run only resumes with the same format.
+        // The format decides which texts are encoded, so a run only resumes with the same format.
         if let Some(format) = format {
             sources.push(SourceFile { name: format!("format {format}"), bytes: None });
         }

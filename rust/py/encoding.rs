@@ -174,7 +174,7 @@ impl PyEncoding {
         let _ = self.resume_point.set(point);
     }
 
-    /// The text that an id at `place` lies in, and what is to know of it.
+    /// The text that an id at `place` lies in, with its properties.
     fn sources<'a>(&'a self, py: Python<'a>) -> PyResult<[Source<'a>; 2]> {
         let source = |number: usize| match self.texts.get(number) {
             Some(text) => text.source(py),
@@ -233,7 +233,7 @@ impl PyEncoding {
         entry(|| self.spelled(py))
     }
 
-    /// The tokens as `tokens` has them, but what stood in the normalized text for
+    /// The tokens as in `tokens`, but the normalized text itself for
     /// each unknown token, and for each added token with the white space it took
     /// along. sentencepiece's pieces are these, and the tokens that tokenizers
     /// shows for Unigram.
@@ -413,7 +413,7 @@ impl PyEncoding {
         })
     }
 
-    /// Makes an encoding again of what was pickled.
+    /// Makes an encoding again from its pickled state.
     #[staticmethod]
     #[pyo3(signature = (*state))]
     fn _from_state(py: Python<'_>, state: &Bound<'_, PyTuple>) -> PyResult<Self> {

@@ -167,7 +167,7 @@ pub(super) fn refuse(
     Err(PyTypeError::new_err(message))
 }
 
-// Python calls `__getattr__` for missing attributes. A tokenizer has none, because it would double
+// Python calls `__getattr__` for missing attributes. A tokenizer does not define it, because it would double
 // the time to look up a method.
 
 #[pymethods]

@@ -131,7 +131,7 @@ fn stoppable<T: Send>(
 ) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     let (ended, end) = channel::<()>();
-    // Taken by whichever thread runs it.
+    // Taken by the thread that runs it.
     let work = Mutex::new(Some(work));
     let run_work = |stop: Option<&AtomicBool>| {
         let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();

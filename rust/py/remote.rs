@@ -122,7 +122,7 @@ pub(super) fn named(py: Python<'_>, path: &Path) -> PyResult<PathBuf> {
     }
 }
 
-/// The size of a file behind a URL; `None` for a path, or if the server does not tell.
+/// The size of a file behind a URL; `None` for a path, or if the server does not send it.
 pub(super) fn size_of(py: Python<'_>, path: &Path) -> PyResult<Option<u64>> {
     match url_of(path) {
         Some(url) => module(py)?.call_method1("size", (url,))?.extract(),

@@ -44,7 +44,7 @@ impl PyTrainReport {
         &self.stop
     }
 
-    /// What was read and counted: documents, bytes, pieces, and what was cut, skipped or replaced.
+    /// Numbers of documents, bytes and pieces that were read, cut, skipped or replaced.
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         entry(|| totals_dict(py, &self.totals))

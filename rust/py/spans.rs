@@ -25,7 +25,7 @@ impl<'py> FromPyObject<'_, 'py> for OffsetUnit {
     }
 }
 
-/// What is left out of offsets.
+/// The white space that offsets leave out.
 #[derive(Clone, Copy)]
 pub(super) enum Trim<'a> {
     /// Nothing.
@@ -55,7 +55,7 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Whether offsets are spans in bytes as they stand.
+    /// Whether offsets are spans in bytes, without conversion.
     pub fn counts_bytes(&self, unit: OffsetUnit) -> bool {
         unit == OffsetUnit::Bytes || self.joined.is_empty() && self.text.bytes().is_ascii()
     }

@@ -61,7 +61,7 @@ pub(super) fn options(
     Ok(Some(options))
 }
 
-/// What is read several times.
+/// Input that is read several times.
 pub(super) enum Input<'a, 'py> {
     Text(&'a Text<'a, 'py>),
     Counts(Box<StretchCounts>),

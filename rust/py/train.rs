@@ -169,7 +169,7 @@ fn train(
 /// `method="sentencepiece"` trains as SentencePiece does: over characters, of which
 /// `character_coverage` is kept (0.9995), with `▁` for a space, its tie rule, its rules for pieces,
 /// and the special tokens `<unk>` (`unk_token`), `<s>` (`bos_token`), `</s>` (`eos_token`) before
-/// those of `special_tokens`. They get the first ids unless `special_ids` names others. Pieces have
+/// those of `special_tokens`. They get the first ids, or those in `special_ids`. Pieces have
 /// scores instead of merges: saved as `.model`, the tokenizer loads in SentencePiece. Options that
 /// belong to one method are refused with the other.
 ///

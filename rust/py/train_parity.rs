@@ -87,8 +87,8 @@ fn counted(
 /// languages to what `train_bpe` takes by this name. `development` maps each language to a
 /// development text, which should say the same in every language; its tokens then decide. It is
 /// given as `texts` are if those are given, otherwise as `source` is, or as `WordCounts`.
-/// `ratios` maps each language to the compression that is wanted of its text, relative to the
-/// others, instead. With neither, the tokens of all text decide.
+/// `ratios` instead maps each language to the wanted compression of its text, relative to the
+/// other languages. With neither, the tokens of all text decide.
 ///
 /// `variant="window"` lets no language have more than `alpha / languages` of the last `window_size`
 /// merges. The first `global_merges` are those of all text together, as in `train_bpe`.

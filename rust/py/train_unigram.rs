@@ -56,7 +56,7 @@ fn method(name: &str) -> Result<Method> {
 /// before the text, and a piece begins at each. Options mean the same as SentencePiece's options of
 /// the same names; their defaults are ours. `special_tokens` come after `unk_token`, `bos_token`
 /// and `eos_token`, unless they include these; `None` leaves one out. Special tokens get the first
-/// ids unless `special_ids` names others. `method="sentencepiece"` also misses the good pieces that
+/// ids, or those in `special_ids`. `method="sentencepiece"` also misses the good pieces that
 /// SentencePiece misses, and has the options `treat_whitespace_as_suffix` (pieces end with spaces)
 /// and `allow_whitespace_only_pieces` (runs of spaces are pieces). Saved as `.model` the tokenizer
 /// loads in SentencePiece, and as tokenizer.json in Hugging Face's tokenizers.

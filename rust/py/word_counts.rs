@@ -271,7 +271,7 @@ impl PyWordCounts {
         entry(|| Ok(self.counts.pipeline().fingerprint()?))
     }
 
-    /// What was read and counted: documents, bytes, pieces, and what was cut, skipped or replaced.
+    /// Numbers of documents, bytes and pieces that were read, cut, skipped or replaced.
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         entry(|| totals_dict(py, self.counts.totals()))

@@ -110,7 +110,7 @@ impl AddedTokens {
     /// leaves them.
     ///
     /// # Errors
-    /// [`Error::Format`] for an empty token, or one that stands twice.
+    /// [`Error::Format`] for an empty token, or a repeated one.
     pub fn new(mut tokens: Vec<AddedToken>, normalizer: Option<&Normalizer>) -> Result<Self> {
         tokens.sort_by_key(|token| token.id);
         let mut by_content = HashMap::with_capacity(tokens.len());
@@ -146,7 +146,7 @@ impl AddedTokens {
     }
 
     /// These tokens with more of them: existing ones become special or get the new
-    /// rules; of others `id_of` may know the id, or else it comes after `max_id`.
+    /// rules; the id of a new one is given by `id_of`, or else comes after `max_id`.
     ///
     /// # Errors
     /// [`Error::Encode`] when ids run out.

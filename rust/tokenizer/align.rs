@@ -1,7 +1,7 @@
 //! `align`: the smallest spans of a text at which two tokenizations of it can be divided.
 //!
 //! A tokenization can be divided before its token `k` at every position from the greatest end of the
-//! tokens before to the least start of the others. These intervals ascend, so the positions where
+//! tokens before to the least start of the rest. These intervals ascend, so the positions where
 //! both tokenizations can be divided are found in linear time. A token that covers part of a
 //! character has the span of the whole character, so no span divides one.
 

@@ -305,7 +305,7 @@ impl Tokenizer {
 }
 
 impl Settings<'_> {
-    /// Whether what is before a part of a text decides of its ids.
+    /// Whether the ids of a part of a text depend on the text before it.
     fn makes_partials(&self) -> bool {
         self.cutting.split_points().is_some_and(|split_points| split_points.joined)
             && self.policy.model().sums_over_parts()
@@ -350,7 +350,7 @@ impl<S: Sink> Thread<S> {
 
 /// Parts of long pieces that wait for the sums before them; parts are known by the numbers of their jobs.
 ///
-/// Threads make partial results of parts in any order. Each is finished once the sum of what is before it is known,
+/// Threads make partial results of parts in any order. Each is finished once the sum before it is known,
 /// by the thread that finds both: so no thread waits, and every partial result is finished by the time that the last
 /// thread is done.
 #[derive(Default)]
@@ -483,8 +483,8 @@ fn gathered<T: Copy + Default + Send + Sync>(
     array: impl Fn(&Arrays) -> &[T],
 ) -> Result<Vec<T>> {
     let n = outputs.iter().map(|output| output.ids.len()).sum();
-    // Asked for first, as what is zero by the system's own doing, page by page
-    // in the thread that uses it, cannot be refused without an abort.
+    // Reserved first: memory that the system zeroes page by page, in the thread that uses it,
+    // cannot be refused without an abort.
     drop(memory::reserved::<T>(n)?);
     let mut all = vec![T::default(); n];
     let mut parts: Vec<Vec<(&mut [T], &[T])>> = made.iter().map(|_| Vec::new()).collect();

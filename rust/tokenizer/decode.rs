@@ -1,7 +1,7 @@
 //! Ids to text.
 //!
 //! [`Tokenizer::push_bytes`], id by id, is the reference implementation. Once a text has begun,
-//! most decoders write the same bytes for a token wherever it stands; those are
+//! most decoders write the same bytes for a token in every place; these bytes are
 //! looked up in a table, made at the first call.
 
 use std::sync::OnceLock;

@@ -63,7 +63,7 @@ pub enum Decoder {
     Spaced,
     /// What SentencePiece does.
     SentencePiece(Box<SentencePieceDecoder>),
-    /// Steps in an order of the file's own; they see tokens as files spell them.
+    /// Steps in an order that the file gives; they see tokens as files spell them.
     Chain(Chain),
 }
 
@@ -133,7 +133,7 @@ impl Decoder {
         }
     }
 
-    /// Appends what was held back until it was known which token is the last.
+    /// Appends the text that was held back until the last token was known.
     ///
     /// # Errors
     /// As [`Decoder::push`].

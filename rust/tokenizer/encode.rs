@@ -18,7 +18,7 @@ use crate::tokenizer::template::Part;
 use crate::tokenizer::truncation::longest_first;
 use crate::vocab::TokenId;
 
-/// A part of what is encoded by [`Tokenizer::encode_segments`]. Text and special tokens cannot be mistaken
+/// A part of the input of [`Tokenizer::encode_segments`]. Text and special tokens cannot be mistaken
 /// for each other: no string is searched for special tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segment<'a> {
@@ -39,8 +39,8 @@ impl<'a> Segment<'a> {
 }
 
 impl Tokenizer {
-    /// Encodes a text: a `str`, or bytes. Of bytes, each longest run that is not UTF-8 is a piece of its
-    /// own, as in counting; with SentencePiece's normalizer each such byte becomes U+FFFD, as in
+    /// Encodes a text: a `str`, or bytes. Of bytes, each longest run that is not UTF-8 is a separate piece,
+    /// as in counting; with SentencePiece's normalizer each such byte becomes U+FFFD, as in
     /// SentencePiece. Threads share the ids of a text of more than 256 KiB where it can be
     /// cut; its spans are found on one thread.
     ///

@@ -44,7 +44,7 @@ const LOOK_BACK: usize = 1 << 10;
 
 impl Tokenizer {
     /// Encodes a text that begins with an earlier one, whose ids are known: returns the ids of
-    /// [`Tokenizer::encode`], template included. Only what is behind the last safe place of the earlier text
+    /// [`Tokenizer::encode`], template included. Only the text behind the last safe place of the earlier text
     /// is encoded; where there is none, the whole text.
     ///
     /// `before` is the earlier text with its ids by the same `options`. Spans are not kept.

@@ -34,7 +34,7 @@ pub struct Encoding {
     pub special_mask: Vec<bool>,
     /// Which ids are of the second text of a pair; their spans lie in it.
     pub second: std::ops::Range<usize>,
-    /// What is in the text where the ids do not say it; kept with spans.
+    /// The source texts, for ids that do not determine them; kept with spans.
     pub source_texts: SourceTexts,
 }
 
@@ -65,12 +65,12 @@ pub struct EncodingBatch {
     pub row_offsets: Vec<usize>,
     /// The span of each id in its own text, if asked for.
     pub spans: Option<Vec<Span>>,
-    /// What stood in the texts where the ids do not say it, by place among all ids;
+    /// The source texts, for ids that do not determine them, by place among all ids;
     /// kept with spans where offsets leave out white space.
     pub source_texts: SourceTexts,
 }
 
-/// On which side of a row padding stands.
+/// The side of a row that is padded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Side {
     /// Before the ids.

@@ -1,4 +1,4 @@
-//! `Input`: a text to encode, with what is known of it.
+//! `Input`: a text to encode, with its known properties.
 
 /// A text, or bytes that may be one. What comes from a `str`, also one of
 /// Python's, is not checked for UTF-8 again.

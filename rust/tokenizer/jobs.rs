@@ -21,7 +21,7 @@ use crate::vocab::TokenId;
 const JOB_BYTES: usize = 64 << 10;
 /// Texts longer than this are cut.
 pub(super) const LONG_BYTES: usize = 256 << 10;
-/// How many times as long a text may become by what is written for its blanks, after the normalizer.
+/// How many times as long a text may become by the marks written for its blanks, after the normalizer.
 const MARK_BYTES: usize = SPACE_MARK.len_utf8();
 
 /// A piece of work, and what of the batch it becomes.

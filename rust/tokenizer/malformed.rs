@@ -1,7 +1,7 @@
 //! Walks over bytes that are not UTF-8 everywhere.
 //!
 //! Each longest run of bytes that are not UTF-8 is a piece, as in counting. Only SentencePiece's normalizer
-//! replaces each such byte by U+FFFD, to which no rule applies, and what is around it is one text.
+//! replaces each such byte by U+FFFD, to which no rule applies, and the text around it is one text.
 
 use std::ops::Range;
 
@@ -109,8 +109,8 @@ const MOST_SETS: usize = 1 << 15;
 /// A shorter text has too few runs to make a table for.
 const LEAST_BYTES: usize = 1 << 10;
 
-/// What became of the short runs of one text, valid and invalid, so that one that comes again takes what
-/// is in the sink already: the bytes alone decide of it, except at the start of the text. It lives as long
+/// The results of the short runs of one text, valid and invalid, so that a repeated run copies its ids from
+/// the sink: they depend on the bytes alone, except at the start of the text. It lives as long
 /// as one text is encoded, so nothing depends on the texts before. Tokens that are drawn by chance are not
 /// repeated.
 struct Repeats<'a> {
@@ -122,7 +122,7 @@ struct Repeats<'a> {
 
 impl<'a> Repeats<'a> {
     /// Encoding a run of so few bytes takes less time than a lookup in a model's memo, which is in slow
-    /// memory; what is kept here need not be kept there.
+    /// memory; results cached here need not be cached there.
     const CHEAP_BYTES: usize = 4;
 
     /// Those of a text of which nothing is encoded yet.
@@ -137,7 +137,7 @@ impl<'a> Repeats<'a> {
         may_repeat.then(|| key(self.text, start, len))
     }
 
-    /// Fetches what is known of the runs that come next, all at once.
+    /// Prefetches the entries of the runs that come next, all at once.
     fn prefetch(&self, runs: &[(usize, Run<'_>)]) {
         if let Some(table) = &self.table {
             for &(start, run) in runs {
@@ -164,7 +164,7 @@ impl<'a> Repeats<'a> {
         Ok(true)
     }
 
-    /// Keeps that what is in the sink from `place` on became of a run.
+    /// Records that a run became the part of the sink from `place` on.
     fn keep(&mut self, key: Key, start: usize, place: Place, sink: &impl Sink) {
         let n_ids = sink.place().id - place.id;
         let [id, n_ids, source_text, start] = [place.id, n_ids, place.source_text, start].map(u32::try_from);

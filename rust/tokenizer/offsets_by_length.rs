@@ -2,7 +2,7 @@
 //!
 //! Where tokens, one after the other, are the text, except for a space in front and `▁` for spaces, spans
 //! are sums of the lengths of tokens. So it is for byte-level models, and for SentencePiece's that change
-//! only spaces (Llama, Mistral). The text is searched only for what does not add up: a `▁` in the text, or
+//! only spaces (Llama, Mistral). The text is searched only for exceptions: a `▁` in the text, or
 //! bytes that are not UTF-8. In characters a token counts the ones that begin in it, and begins inside one if
 //! its first byte does. For all other ids the text is walked again, and the ids determine how far each reaches
 //! (`spans`).
@@ -60,7 +60,7 @@ impl Tokenizer {
     /// [`Tokenizer::marks`]; ids that the template put in have empty spans.
     ///
     /// # Errors
-    /// As [`Tokenizer::encode`]; [`Error::Internal`] if the text becomes other ids, where that is noticed.
+    /// As [`Tokenizer::encode`]; [`Error::Internal`] if the text is found to have different ids.
     pub(crate) fn traces(
         &self,
         ids: &[TokenId],
@@ -101,7 +101,7 @@ impl Tokenizer {
     }
 
     /// Whether spans are sums where the text allows it: then how many ids of the
-    /// template's stand before and after those of a text.
+    /// template come before and after those of a text.
     pub(crate) fn by_length_around(&self, add_special_tokens: bool) -> Option<[usize; 2]> {
         self.lengths().filter(|_| self.template.holds_text_once())?;
         let is_text = |part: &Part| matches!(part, Part::First { .. });
@@ -110,7 +110,7 @@ impl Tokenizer {
         Some(if add_special_tokens { [before, after] } else { [0, 0] })
     }
 
-    /// Writes the offsets of the ids of a text, which stand between `around` ids of
+    /// Writes the offsets of the ids of a text, which are between `around` ids of
     /// the template's, if they are sums; `false`, with the cells to be written again,
     /// if they are not.
     pub(crate) fn write_by_length(
@@ -292,8 +292,8 @@ pub(super) fn marks_spaces(normalizer: &Normalizer) -> Option<Front> {
 
 impl Tokenizer {
     /// The white space that offsets leave out by the file; `None` where they are
-    /// whole. `source_texts` are what stood in the normalized text where the ids do not
-    /// say it.
+    /// whole. `source_texts` are the normalized texts of ids that do not
+    /// determine them.
     pub fn trim_widths(&self, ids: &[TokenId], source_texts: &SourceTexts) -> Option<TrimWidths> {
         let after_prefix_space = match self.template.trim_offsets {
             TrimOffsets::No => return None,
@@ -318,8 +318,8 @@ impl Tokenizer {
         Some(TrimWidths { after_prefix_space, counts })
     }
 
-    /// Whether Hugging Face shows what stood in the text for an id: of added
-    /// tokens and Unigram's unknown token. The unknown token of others is spelled.
+    /// Whether Hugging Face shows the source text of an id: of added
+    /// tokens and Unigram's unknown token. Other models' unknown token is spelled.
     fn shows_source_text(&self, id: TokenId) -> bool {
         match self.model.unk_id() {
             Some(unk) if unk == id => matches!(*self.model, Model::Unigram(_)),

@@ -2,7 +2,7 @@
 //!
 //! A text whose ids hold no token that is taken out keeps its tokens. For BPE
 //! that needs every token from which a kept one is merged, so these stay, too;
-//! by the proof in `bpe::last_merge` no others take part. Unused pieces of
+//! by the proof in `bpe::last_merge` no further ones take part. Unused pieces of
 //! SentencePiece's take part without being seen, so all that merging makes stay.
 //! Unigram keeps a piece of the least score. A word that is unknown to WordPiece
 //! may become known: without the token that led nowhere, a shorter one is matched.

@@ -1,8 +1,8 @@
 //! Raw words: BERT's pipeline and model in one walk, on words that are split before they are cleaned up.
 //!
 //! No normalized text is written for spans: most raw words have the characters of what they become at the
-//! same places, and their ids determine how far each reaches. Only the others are cleaned up, one by one, with
-//! the alignment.
+//! same places, and their ids determine how far each reaches. Only the remaining words are cleaned up, one by
+//! one, with the alignment.
 
 use super::sink::Sink;
 use super::spans::{Spans, Traces};

@@ -78,7 +78,7 @@ impl<S: Sink> Walk<'_, '_, S> {
         }
         let tokenizer = self.tokenizer;
         let spacing = tokenizer.spacing(base == 0)?;
-        // The stages refuse what is longer with its marks than they can count.
+        // The stages refuse texts that are longer with their marks than they can count.
         let is_read = section.len() <= u32::MAX as usize / SPACE_MARK_STR.len()
             && !self.policy.cuts_normalized()
             && self.worker.reads_spaces(spacing.split, || tokenizer.seen.are_many(section.len()))

@@ -162,7 +162,7 @@ impl<'a> SpecialPolicy<'a> {
             return Ok(safe_places);
         }
         let (normalizer, tokens) = (pipeline.normalizer.as_ref(), self.added.tokens());
-        // What is refused holds what matches.
+        // The matchers of refused tokens include those of matched ones.
         let matchers = self.refused.as_ref().unwrap_or(&self.choice.matchers);
         // Without a normalizer, both kinds of tokens are looked for in the same text.
         let (given, normalized): (&[Side], &[Side]) = match normalizer {

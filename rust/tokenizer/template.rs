@@ -25,7 +25,7 @@ pub enum Part {
     },
 }
 
-/// What stands around one text and around a pair.
+/// The parts around one text and around a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     /// The parts of a single text: [`Part::First`], most often once; [`Part::Second`] never.
@@ -103,7 +103,7 @@ impl Template {
         if is_pair { &self.pair } else { &self.single }
     }
 
-    /// The texts as they stand there: 0 for the first, 1 for the second.
+    /// The texts in their order: 0 for the first, 1 for the second.
     pub fn texts(&self, is_pair: bool) -> impl Iterator<Item = usize> {
         self.parts(is_pair).iter().filter_map(|part| match part {
             Part::First { .. } => Some(0),
@@ -112,7 +112,7 @@ impl Template {
         })
     }
 
-    /// How often the first text stands there, and the second.
+    /// How often the first text occurs, and the second.
     pub fn copies(&self, is_pair: bool) -> [usize; 2] {
         let mut copies = [0; 2];
         self.texts(is_pair).for_each(|text| copies[text] += 1);
@@ -125,17 +125,17 @@ impl Template {
         self.copies(is_pair).map(|n| n.max(1))
     }
 
-    /// Whether a single text stands there once, as it does in all but odd files.
+    /// Whether a single text occurs once, as it does in all but odd files.
     pub fn holds_text_once(&self) -> bool {
         self.copies(false) == [1, 0]
     }
 
-    /// Whether each text stands there once, alone and in a pair.
+    /// Whether each text occurs once, alone and in a pair.
     pub fn is_plain(&self) -> bool {
         self.holds_text_once() && self.copies(true) == [1, 1]
     }
 
-    /// The special tokens before and after a single text that stands there once.
+    /// The special tokens before and after a single text that occurs once.
     pub fn around_single(&self) -> (Vec<TokenId>, Vec<TokenId>) {
         let ids = |parts: &[Part]| {
             parts

@@ -31,9 +31,9 @@ impl Tokenizer {
     /// Makes a tokenizer of what `trainer` gave. `unk_token` represents symbols
     /// outside the alphabet; it must be one of the special tokens.
     ///
-    /// Of the tokenizer whose [`Tokenizer::base`] was gone on from all stays that
-    /// training does not learn: the rules of its added tokens, its template, its
-    /// decoder, and what its model does in addition to merging.
+    /// If [`Tokenizer::base`] is continued, its parts that training does not learn stay: the
+    /// rules of its added tokens, its template, its decoder, and what its model does in
+    /// addition to merging.
     ///
     /// # Errors
     /// [`Error::Format`] for an unknown token that is not a token.
@@ -102,7 +102,7 @@ impl Tokenizer {
         for id in 0..limit {
             tokens.push(vocab.bytes(id_of(id)?).map(<[u8]>::to_vec));
         }
-        // What is trained merges by a list, which must give the ids of the base.
+        // The trained tokenizer merges by a list, which must give the ids of the base.
         let pairs = match bpe.order() {
             MergeOrder::Scores(_) => bpe.scores_as_list().map_err(|reason| Error::Option {
                 option: "extend",

@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(both.rows([256, 256], true, Some(2), &[0, 1]).unwrap().len(), 1 << 16);
         let error = both.rows([257, 257], true, Some(2), &[0, 1]).unwrap_err().to_string();
         assert!(error.contains("257 and 257 windows, which makes 66049 rows"), "{error}");
-        // A text that stands there often has windows for each place.
+        // A text that the template often repeats has windows for each place.
         let error = both.rows([20, 0], false, Some(4), &[0; 4]).unwrap_err().to_string();
         assert!(error.contains("160000 rows"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! What is wrong with a vocabulary: tokens that no text can become.
+//! Mistakes in a vocabulary: tokens that no text can become.
 //!
 //! Not a judgement of quality, which needs text (`eval`); only what follows
 //! from the model and the splitter.

@@ -170,8 +170,8 @@ impl Checkpoint {
     /// The default time between two saves.
     pub const EVERY: Duration = Duration::from_secs(60);
 
-    /// Opens the folder, and creates it if necessary. With `resume`, training continues from what
-    /// is saved there, or begins if nothing is.
+    /// Opens the folder, and creates it if necessary. With `resume`, training continues from the
+    /// saved state, or begins if there is none.
     ///
     /// # Errors
     /// See [`Checkpoint`].
@@ -242,8 +242,8 @@ impl Checkpoint {
         self.resumed.as_deref()
     }
 
-    /// Counts the pieces of files as [`word_counts::count`] does, and saves the counts of what was
-    /// read. Text that was counted before is not read again.
+    /// Counts the pieces of files as [`word_counts::count`] does, and saves the counts so
+    /// far. Text that was counted before is not read again.
     ///
     /// # Errors
     /// As [`word_counts::count`]; see [`Checkpoint`].
@@ -380,7 +380,7 @@ impl Checkpoint {
         self.dir.join(format!("{PART}{number}"))
     }
 
-    /// Saves the counts of what was read since the last part.
+    /// Saves the counts since the last part.
     ///
     /// # Errors
     /// See [`Checkpoint`].
@@ -411,7 +411,7 @@ impl Checkpoint {
         old.iter().try_for_each(|path| remove_file(path))
     }
 
-    /// Verifies the parts, and deletes those that a killed process did not list or delete.
+    /// Verifies the parts, and deletes unlisted and obsolete ones that a killed process left.
     fn verify_parts(&self) -> Result<()> {
         let known: Vec<PathBuf> = self.parts().iter().map(|part| self.part_path(part.number)).collect();
         for path in part_files(&self.dir)?.iter().filter(|path| !known.contains(path)) {
@@ -555,7 +555,7 @@ impl Checkpoint {
 /// [`Error::Option`] if another process uses it; [`Error::Io`].
 pub fn remove(dir: &Path) -> Result<()> {
     let lock = lock(dir)?;
-    // Without this file the others mean nothing.
+    // Without this file the rest mean nothing.
     remove_file(&dir.join(FILE))?;
     for path in part_files(dir)? {
         remove_file(&path)?;

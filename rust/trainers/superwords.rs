@@ -15,7 +15,7 @@
 //! parts. So where both are sorted by count, the parts of a supermerge come before it.
 //!
 //! **Memory.** The second phase sees no documents, but counted *segments* of token ids. A pair of
-//! tokens never occurs more often than the two first-phase tokens at its middle stand next to each
+//! tokens never occurs more often than the two first-phase tokens at its middle are next to each
 //! other, because a superword has one merge (a pair whose text is a token already is passed over),
 //! so it is always made of the same first-phase tokens. So a stretch may be cut between two
 //! neighbours that are rarer than every merge that will be made: segments are short, and equal ones
@@ -78,7 +78,7 @@ pub enum SuperwordBegin {
     Auto,
 }
 
-/// What no superword crosses, besides what the pre-tokenizer keeps alone.
+/// Marks that no superword crosses, in addition to those that the pre-tokenizer isolates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SuperwordRule {
     /// A full stop or a colon that a space follows.
@@ -267,7 +267,7 @@ impl SuperwordTraining {
         self.begins_at
     }
 
-    /// Reads the text and adds up how often tokens stand next to each other.
+    /// Reads the text and adds up how often tokens are adjacent.
     ///
     /// # Errors
     /// As [`crate::corpus::word_counts::count`].
@@ -519,7 +519,7 @@ impl SuperwordTraining {
     /// The least sum of neighbours that are kept at first.
     fn first_least(&self) -> u64 {
         let mut sums: Vec<u64> = self.sums.iter().map(|sum| sum.load(Ordering::Relaxed)).collect();
-        // Only the greatest are sorted; no others are asked for.
+        // Only the greatest are sorted; no further ones are asked for.
         let most = SPARE * self.vocab_size;
         if most < sums.len() {
             sums.select_nth_unstable_by(most, |a, b| b.cmp(a));

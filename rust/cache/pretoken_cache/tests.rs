@@ -30,8 +30,8 @@ impl Misses for Cycled {
         let bytes = &text[piece.start as usize..piece.end as usize];
         assert!(bytes.len() > MAX_KEY);
         if bytes[0].is_ascii_digit() {
-            // In parts, of which more may wait than there is room for; some are known,
-            // others have no key.
+            // In parts, of which more may wait than there is room for; some are known, some
+            // have no key.
             let parts = piece.range().step_by(2).map(|start| {
                 let part = Piece { start: start as u32, end: piece.end.min(start as u32 + 2) };
                 let known = if text[start] == b'7' { Some([55, 55, 55, 1]) } else { None };
@@ -86,7 +86,7 @@ fn chunks_give_what_pieces_give() {
             cache.encode(text.as_bytes(), chunk, &mut ids, &mut misses);
         }
         assert_eq!(ids[1..], expected, "round {round}");
-        // Counted, most are not put out: the others are.
+        // When counting, most ids are counted and not appended; the rest are appended.
         cache.begin_counting();
         ids.clear();
         for chunk in pieces.chunks(LONG_CHUNK) {

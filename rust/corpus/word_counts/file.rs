@@ -45,7 +45,7 @@ pub struct Header {
     /// The samples of documents that were counted; none if every document was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<Sample>,
-    /// The totals of what was read and counted.
+    /// The totals of the input and of the counts.
     pub totals: Totals,
 }
 

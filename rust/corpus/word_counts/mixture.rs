@@ -119,14 +119,14 @@ pub struct MixedSource {
     pub weight: String,
     /// The whole number by which the counts were multiplied.
     pub factor: u64,
-    /// What was read and counted, before it was weighted.
+    /// The totals of the input and of the counts, before weighting.
     pub totals: Totals,
     /// Its share of all weighted pieces.
     pub share: f64,
 }
 
-/// The weighted sum of counts. Of its totals, [`Totals::pieces`] is weighted; the others say what
-/// was read.
+/// The weighted sum of counts. Of its totals, [`Totals::pieces`] is weighted; the rest describe
+/// the input.
 ///
 /// # Errors
 /// [`Error::PipelineMismatch`], [`Error::CountOverflow`]; [`Error::Option`] for weights that have
@@ -156,7 +156,7 @@ pub fn mix(
     Ok((words, sources))
 }
 
-/// The header of the sum of all counts, without weights, and what is said of each.
+/// The header of the sum of all counts, without weights, and the description of each.
 ///
 /// # Errors
 /// As [`mix`].

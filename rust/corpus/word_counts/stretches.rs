@@ -60,7 +60,7 @@ impl StretchCounts {
         Ok(Self { parts, header, sources, pieces })
     }
 
-    /// What is said of each source.
+    /// A description of each source.
     pub fn sources(&self) -> &[MixedSource] {
         &self.sources
     }

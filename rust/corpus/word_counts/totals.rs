@@ -1,4 +1,4 @@
-//! `Totals`: what was read and counted, for reports.
+//! `Totals`: totals of the input and of the counts, for reports.
 
 use serde::{Deserialize, Serialize};
 

@@ -131,7 +131,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What was read and counted.
+    /// The totals of the input and of the counts.
     pub(super) fn totals(&self) -> Totals {
         let (read, counted) = (Totals::of_tally(&self.tally), &self.counted);
         Totals {

@@ -22,7 +22,7 @@ const DECODERS: &[&str] = &[
     "BPEDecoder", "ByteFallback", "ByteLevel", "CTC", "Fuse", "Metaspace", "Replace", "Sequence", "Strip", "WordPiece",
 ];
 
-/// Reads a decoder; `None` if the file has none.
+/// Reads a decoder; `None` if the file has no decoder.
 pub(super) fn read(node: Option<&Node<'_>>, unit: Unit) -> Result<Decoder> {
     let Some(node) = node else {
         // Without a decoder tokenizers shows the spelling of byte-level tokens, which is not the

@@ -1,5 +1,5 @@
-//! `Node`: a JSON value and its path, so that every error names the path, what was expected and
-//! what was found. Only for the small parts of a file; `entries` reads vocabularies.
+//! `Node`: a JSON value and its path, so that every error names the path, the expected and the
+//! found value. Only for the small parts of a file; `entries` reads vocabularies.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ impl<'a> Node<'a> {
         Error::format(self.path.as_str(), reason)
     }
 
-    /// An error that says what was expected and shows the value found.
+    /// An error that shows the expected and the found value.
     pub(super) fn expected(&self, what: &str) -> Error {
         let mut found = self.value.to_string();
         if let Some((end, _)) = found.char_indices().nth(80) {

@@ -1,5 +1,5 @@
 //! Reads the normalizer of tokenizer.json, with parts that other stages share. Only steps that this
-//! crate runs exactly as Hugging Face does are read; others are refused by name and path.
+//! crate runs exactly as Hugging Face does are read; any other step is refused by name and path.
 
 use super::node::Node;
 use super::sentencepiece_steps;

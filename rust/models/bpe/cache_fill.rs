@@ -171,7 +171,7 @@ impl Misses<'_> {
     }
 
     /// Gives the cache the ids of its first `n` unknown pieces: the ones that are tokens, then
-    /// the others, then those with symbols that are not tokens.
+    /// the rest, then those with symbols that are not tokens.
     #[inline(always)]
     fn learn_together(&mut self, cache: &mut PretokenCache, n: usize, units: impl Units) {
         let bpe = self.bpe;

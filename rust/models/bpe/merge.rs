@@ -13,7 +13,7 @@
 //! Only `resegment` has its own merging: it remembers what each unused piece was made of last.
 //!
 //! Where results share a rank (equal scores), one place may wait twice with one
-//! rank: for a pair that is gone, and for the one that stands there now. The two
+//! rank: for a pair that is gone, and for the pair that is there now. The two
 //! are one candidate. They leave the agenda one after the other, as nothing comes
 //! in between, so the second is known by the first.
 
@@ -103,7 +103,7 @@ impl Symbols {
         self.missing.take().map_or(Ok(()), Err)
     }
 
-    /// Appends the ids to others, as far as there is memory.
+    /// Appends the ids to `ids`, as far as there is memory.
     pub(super) fn append_to(&mut self, ids: &mut Vec<TokenId>) {
         let done = memory::extend(ids, &self.ids);
         self.note(done);

@@ -1,7 +1,7 @@
 //! `Cuts`: places inside a long piece that no merge can cross.
 //!
 //! Scripts without spaces give pieces of many characters that never repeat, but
-//! few of their neighbours stand together in any token. Cutting there leaves
+//! few of their neighbours are adjacent in any token. Cutting there leaves
 //! short runs, which do repeat and fit the cache.
 //!
 //! Proof. A merge across the border of characters `a` and `b` makes a token
@@ -46,7 +46,7 @@ pub(super) struct Cuts {
 /// low half, on the right in the high one.
 ///
 /// Bit `4 * s + p`: some token holds the pair of a suffix of `s` bytes and a prefix
-/// of `p` bytes, 0 standing for the whole character.
+/// of `p` bytes, where 0 means the whole character.
 #[derive(Clone, Default)]
 struct Parts {
     known: Vec<u32>,
@@ -99,7 +99,7 @@ impl Parts {
 }
 
 impl Cuts {
-    /// With `cuts_ascii` also between characters of ASCII: worth it where pieces are not
+    /// With `cuts_ascii` also between characters of ASCII, which pays off if pieces are not
     /// words, but all between two blanks.
     pub(super) fn new(vocab: &Vocab, cuts_ascii: bool) -> Self {
         let each = |pair: &mut dyn FnMut(u32, u32, u32)| {
@@ -128,7 +128,7 @@ impl Cuts {
         Self { bits: vec![0; size / 64], shift, parts: Parts::default(), cuts_ascii: false }
     }
 
-    /// Lets a space stand with what a mark stands with in tokens, which are all that hold one.
+    /// Allows a space next to the neighbours that a mark has in tokens, which are all that hold one.
     pub(super) fn take_space_for<'a>(&mut self, mark: char, tokens: impl Iterator<Item = &'a str>) {
         for token in tokens {
             token_pairs(token.replace(mark, " ").as_bytes(), |left, right, _| self.insert(hash(left, right)));
@@ -145,7 +145,7 @@ impl Cuts {
         self.bits[bit / 64] |= 1 << (bit % 64);
     }
 
-    /// Whether a text may be cut before every `▁` that no other `▁` stands before:
+    /// Whether a text may be cut before every `▁` that does not follow a `▁`:
     /// `▁` is a token, and no token holds one behind another character.
     pub(super) fn at_words(vocab: &Vocab) -> bool {
         let is_inside = |token: &[u8]| {
@@ -163,7 +163,7 @@ impl Cuts {
 
     /// Fills `runs` with those of a piece from the start of one on: one or more, in
     /// order, the last of them the end of the piece or where to continue. Returns how
-    /// many, `None` if the piece is not made of characters, which the first call tells.
+    /// many, `None` if the piece is not made of characters, which the first call detects.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) where there is none for the runs.

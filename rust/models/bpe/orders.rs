@@ -53,9 +53,9 @@ pub(super) fn by_rank(vocab: &Vocab) -> PairTable {
 /// The longest other token that each token begins with, by id; `TokenId::MAX`
 /// where there is none.
 ///
-/// In the order of bytes, what begins a token stands before it, and so does all
-/// that begins with it: what is left of those before, as a stack, are the
-/// beginnings of the one that comes next.
+/// In the order of bytes, the prefixes of a token come before it, and so does everything
+/// that begins with them: the earlier tokens that are left on a stack are the
+/// prefixes of the one that comes next.
 fn longest_beginnings(tokens: Vec<(&[u8], TokenId)>, id_limit: usize) -> Vec<TokenId> {
     let mut longest = vec![TokenId::MAX; id_limit];
     let mut stack: Vec<(&[u8], TokenId)> = Vec::new();

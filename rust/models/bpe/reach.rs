@@ -1,9 +1,9 @@
 //! Which tokens no piece becomes.
 //!
 //! By the proof in `last_merge`, a token that its own text does not become is
-//! made nowhere. Beside such tokens, symbols that stand for other text than their
+//! made nowhere. In addition to such tokens, symbols that represent other text than their
 //! own may take part in merges: the unknown token and the bytes of a fallback.
-//! What is merged from these counts as reachable.
+//! Results of their merges count as reachable.
 
 use hashbrown::HashMap;
 
@@ -14,7 +14,7 @@ impl Bpe {
     /// Tokens that no piece becomes, ids ascending: tokens that are neither a
     /// first symbol, nor a whole piece, nor what their own text merges into.
     ///
-    /// Left out are tokens that stand apart from text: the unknown one, bytes of
+    /// Left out are tokens that do not represent text: the unknown one, bytes of
     /// a fallback, control and unused pieces. With prefix or suffix, the tokens
     /// that no merge results in.
     pub fn unreachable(&self) -> Vec<TokenId> {

@@ -1,4 +1,4 @@
-//! Merging where some pieces are `unused`: they merge as all others do, and
+//! Merging where some pieces are `unused`: they merge like any piece, and
 //! are taken apart again at the end.
 //!
 //! Into what, SentencePiece remembers by the text of the piece: the two parts of

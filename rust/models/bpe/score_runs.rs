@@ -2,7 +2,7 @@
 //!
 //! Mistral's `▁▁` to `▁` x 16 all have the least score of its file, so that the
 //! leftmost pair merges first: a run becomes pieces of 16 from the left, then
-//! what is left over. No order of merges does that step by step, but one gives
+//! the rest. No order of merges does that step by step, but one gives
 //! the same in the end. First all pairs of equal length, the shortest first: a
 //! run of n is then pieces of the greatest length and the binary digits of the
 //! rest, the greatest first. Then a digit joins the sum of those before it, the

@@ -37,7 +37,7 @@ pub(super) struct Scored {
     limit: TokenId,
     /// The symbol of each character of the Basic Multilingual Plane.
     basic: Vec<TokenId>,
-    /// Those of the others.
+    /// The symbols of all further characters.
     others: HashMap<char, TokenId>,
     /// The user's pieces, and their ids by number of pattern.
     user_defined: Option<(Arc<Strings>, Vec<TokenId>)>,
@@ -219,7 +219,7 @@ fn ranks(scores: &[f32]) -> Vec<u32> {
     scores.iter().map(rank).collect()
 }
 
-/// Refuses what has no meaning with scores.
+/// Refuses options that have no meaning with scores.
 fn check(vocab: &Vocab, scores: &[f32], options: &BpeOptions) -> Result<()> {
     let wrong = |reason: String| Err(Error::format("scores", reason));
     if scores.len() != vocab.id_limit() {

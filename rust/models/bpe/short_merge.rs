@@ -5,7 +5,7 @@
 //! number, so the lowest rank, leftmost among equals, is the least of them.
 //!
 //! Each merge asks for the pairs around its result and waits for the memory, so
-//! several pieces are merged in parallel, a merge of each in turn; where one ends,
+//! several pieces are merged in parallel, alternately a merge of each; where one ends,
 //! the next begins. So vectors can compare the numbers: the numbers that a turn writes were
 //! written long before the piece's next turn reads them.
 
@@ -92,7 +92,7 @@ impl Few {
         self.left_over
     }
 
-    /// Merges pieces side by side until there is none left. No rank is above
+    /// Merges pieces in parallel until none is left. No rank is above
     /// [`GREATEST_RANK`].
     #[inline(always)]
     pub(super) fn merge_each(places: &mut [Self; AT_ONCE], pairs: &PairTable, pieces: &mut impl Pieces) {

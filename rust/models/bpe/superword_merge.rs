@@ -146,7 +146,7 @@ impl WordEncoder {
         };
         while done < bytes.len() {
             let (_, mut misses) = words.scratch.parts(&self.words);
-            // Letters of ASCII stand together in some token.
+            // Letters of ASCII are adjacent in some token.
             let n = if bytes.is_ascii() { None } else { misses.find_runs(bytes, done) };
             let ends = n.and_then(|n| misses.runs.get(..n)).unwrap_or_default();
             for &end in ends {
@@ -270,7 +270,8 @@ impl Neighbours {
 }
 
 impl Superwords {
-    /// `None` if no token joins words, if nearly all merges do, or if a merge of words follows on others.
+    /// `None` if no token joins words, if nearly all merges do, or if a merge within
+    /// a word comes after one that joins words.
     ///
     /// # Errors
     /// As [`Bpe::new`].
@@ -416,7 +417,7 @@ impl Superwords {
             out[..n].copy_from_slice(&symbols.ids);
             return n;
         }
-        // What merges with the one after it, of those that are left, which are the bits of `left_over`.
+        // The merge of each left symbol with the next; the bits of `left_over` are the left symbols.
         let mut tokens = [0; MOST_AT_ONCE];
         let mut merges = [Merged::NEVER; MOST_AT_ONCE];
         let n = run.len();

@@ -1,6 +1,6 @@
 //! Units: what a piece is cut into where not every byte is a token.
 //!
-//! Prefix and suffix are put on, and what is in no vocabulary becomes bytes
+//! Prefix and suffix are put on, and symbols outside the vocabulary become bytes
 //! (`<0xNN>`), the unknown token, or nothing. Follows huggingface/tokenizers 0.23, whose
 //! order of unknown token and fallback bytes is kept.
 

@@ -111,7 +111,7 @@ impl Symbols {
         }
         self.clear();
         ids.iter().for_each(|&id| self.push(id, 1));
-        // Here what is missing must not be passed over: windows would never agree.
+        // Unknown symbols must not be passed over here: windows would never agree.
         self.check()?;
         self.merge_down_to(1, pairs)?;
         tokens.make_room(self.ids.len())?;

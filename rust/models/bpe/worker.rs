@@ -79,8 +79,8 @@ impl Worker<'_> {
         &mut self.scratch.cache
     }
 
-    /// What can be kept for another worker of the same model: without what long
-    /// texts took, and without what was made while memory was missing.
+    /// The memory that another worker of the same model can use: without the memory of long
+    /// texts, and without values made while memory was missing.
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
         let _ = self.check();
         self.scratch.rest();
@@ -109,7 +109,7 @@ impl Worker<'_> {
         found.map_err(|error| self.forget(error))
     }
 
-    /// Forgets what was cached, whose ids may be missing.
+    /// Clears the cache, whose ids may be missing.
     #[cold]
     fn forget(&mut self, error: Error) -> Error {
         let dropout = self.scratch.dropout.take();
@@ -146,7 +146,7 @@ impl Worker<'_> {
     }
 
     /// Appends the ids of pieces of a text whose spaces are read as `▁`. The cache is one for both
-    /// kinds of text: what is a piece of both holds no space and no `▁`, and has the same ids.
+    /// kinds of text: a piece of both has no space and no `▁`, and has the same ids.
     ///
     /// # Errors
     /// [`Error::Internal`] where [`Worker::reads_spaces`] says that they cannot be.
@@ -170,7 +170,7 @@ impl Worker<'_> {
     }
 
     /// Whether [`Worker::encode_spaced`] can be asked: where words are `split`, or the model may be
-    /// cut before each. Not before `worth` says so, as long as the model for that is not made.
+    /// cut before each. Before that model is made, `worth` decides whether making it pays off.
     pub(crate) fn reads_spaces(&self, split: bool, worth: impl FnOnce() -> bool) -> bool {
         (split || self.bpe.cuts_words)
             && self.scratch.dropout.is_none()

@@ -16,11 +16,11 @@ const MAX_LONG: usize = 1 << 20;
 const MAX_LONG_IN_LONG_CALL: usize = 1 << 22;
 /// The bits of an entry's limit that hold the number of ids.
 pub(super) const COUNT: u32 = 15;
-/// Instead of that number: the path holds what is unknown, and is in [`Scratch::long`] with
+/// Instead of that number: the path has unknown characters, and is in [`Scratch::long`] with
 /// the lengths of its steps.
 pub(super) const WITH_UNKNOWN: u32 = 0;
 
-/// Where in a value the limit is: the greatest total before the unit, as `f32`, but
+/// Where in a value the limit is: the greatest total before the unit, as `f32`, except
 /// for the four lowest bits, which are the number of ids. Before it are one id and its
 /// score as `f32`, or up to three ids; of more, where they begin in [`Scratch::long`].
 pub(super) const LIMIT: usize = 3;
@@ -28,7 +28,7 @@ pub(super) const LIMIT: usize = 3;
 const STEPS: usize = 1;
 
 impl Scratch {
-    /// Ends a call: gives back what only a long one may hold, and with it what is known.
+    /// Ends a call: frees memory that only a long call may hold, and the paths in it.
     pub(super) fn rest_memo(&mut self) {
         if self.memo.end_call() == Call::Short && (self.memo.is_large() || self.long.len() > MAX_LONG) {
             self.memo = PieceTable::new(MOST_SETS);
@@ -36,7 +36,7 @@ impl Scratch {
         }
     }
 
-    /// Keeps the path that was found last, with what is certain of it.
+    /// Caches the path that was found last, with the limit up to which it is certain.
     pub(super) fn keep<const SINGLE: bool>(
         &mut self,
         model: &Unigram,
@@ -84,7 +84,7 @@ impl Scratch {
     }
 }
 
-/// What is kept of a path with unknown characters: an id and a length for each step.
+/// The cached path with unknown characters: an id and a length for each step.
 pub(super) fn kept_steps<'a>(long: &'a [TokenId], value: &Value) -> &'a [TokenId] {
     let start = value[0] as usize;
     &long[start..start + 2 * value[STEPS] as usize]

@@ -3,7 +3,7 @@
 //! Each place keeps its best ways, no more than are asked for, each as its last
 //! arc and the way before it: of the arcs that end there the best, then the next
 //! best of the ways that one continues, by a heap (algorithm 2 of Huang & Chiang
-//! 2005, "Better k-best Parsing"). Time is that of the arcs, and of a look into
+//! 2005, "Better k-best Parsing"). Time is that of the arcs, and of one access to
 //! the heap for each way kept; memory is 16 bytes for each way kept, of which
 //! there are at most [`MOST_KEPT`].
 //!

@@ -12,7 +12,7 @@ pub(super) struct Output<'a> {
     pub(super) lens: Option<&'a mut Vec<u32>>,
     /// Where the run of unknown characters begins that continues here.
     pub(super) unknown: Option<usize>,
-    /// Bytes that no id covers, as there is none for what is unknown.
+    /// Bytes that no id covers, as there is no id for unknown characters.
     pub(super) uncovered: u32,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Partial {
     units: Vec<PartialUnit>,
     /// The ids of the ways without unknown characters, one after the other.
     ids: Vec<TokenId>,
-    /// The steps of the others: ids and lengths.
+    /// The steps of the ways with unknown characters: ids and lengths.
     steps: Vec<(TokenId, u32)>,
 }
 
@@ -51,7 +51,7 @@ const NO_LIMIT: f32 = -1.0;
 const LONG_UNIT: usize = 128;
 
 impl Unigram {
-    /// Whether a piece may be cut before a `▁` that stands behind this byte: a unit ends
+    /// Whether a piece may be cut before a `▁` behind this byte: a unit ends
     /// there, and no run of unknown characters continues.
     pub(crate) fn may_cut_behind(&self, byte: u8) -> bool {
         !self.before_inner_mark[usize::from(byte)] && self.knows_mark()
@@ -65,7 +65,7 @@ impl Unigram {
 }
 
 impl Worker<'_> {
-    /// Encodes a part of a piece as far as that can be done without what is before it.
+    /// Encodes a part of a piece as far as possible without the text before it.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
@@ -76,7 +76,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Appends the ids of a partial result, where `total` is the sum of what is before the part;
+    /// Appends the ids of a partial result, where `total` is the sum before the part;
     /// returns that of all up to its end.
     pub(crate) fn finish(&mut self, partial: Partial, total: f64, ids: &mut Vec<TokenId>) -> f64 {
         match self.model.options().precision {
@@ -236,7 +236,7 @@ impl Scratch {
     }
 }
 
-/// A sum as it is kept; what is added to it is a score.
+/// A sum in the precision of the search; a score is added to it.
 trait Sum: Copy {
     fn of(total: f64) -> Self;
     fn total(self) -> f64;

@@ -1,5 +1,5 @@
-//! Which pieces a text can become: none that are special, none that lose to
-//! others on their own text.
+//! Which pieces a text can become: no special ones, and none that lose to
+//! different pieces on their own text.
 
 use super::viterbi::{RESET, Viterbi};
 use super::{PieceKind, Precision, Unigram, UnigramOptions};
@@ -32,7 +32,7 @@ impl Unigram {
         Ok(Some(Self { excluded: specials.to_vec(), ..made }))
     }
 
-    /// Pieces that no text becomes: on their own text others are better by so
+    /// Pieces that no text becomes: on their own text different pieces are better by so
     /// much that no rounding of long sums makes up for it, and the better ones
     /// could take their place in any text. Ids ascend; pieces that are not found
     /// in text are left out.
@@ -65,7 +65,7 @@ impl Unigram {
         let n = viterbi.path.len() as f64;
         let lead = best - scores.by_id[id as usize];
         // Each sum errs by `unit` of its size: those of the better pieces, that
-        // of this one, and what is taken off all where sums begin again.
+        // of this one, and the amount taken off all where sums begin again.
         let errors = 1.01 * (n + 3.0) * unit * (most + (n + 1.0) * scores.greatest);
         let mut ids = Vec::new();
         self.for_ids_of(piece, &viterbi.path, |id| ids.push(id));

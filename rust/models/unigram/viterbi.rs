@@ -1,11 +1,11 @@
-//! The best way through one stretch of text, and how far ahead of the others.
+//! The best way through one stretch of text, and its lead over the next best.
 //!
 //! Scores are sums from the left, in the precision of the reference: 32 bits
 //! with `SINGLE`, as in SentencePiece 0.2.3, which also takes the sum off all
 //! that follow where it has grown large; else 64, as in tokenizers 0.23. Of
 //! equal scores the earlier start stays.
 //!
-//! The rounding depends on what was summed before the stretch, so the best way
+//! The rounding depends on the sum before the stretch, so the best way
 //! may, too. [`Margin`] says when it cannot. Time is that of finding all pieces at
 //! all places (`pieces`). Source: Kudo 2018; Viterbi 1967.
 
@@ -16,7 +16,7 @@ use crate::vocab::{TokenId, Vocab};
 
 /// How much less probable an unknown character is than the rarest piece.
 const UNKNOWN_PENALTY: f64 = 10.0;
-/// What a user-defined piece is worth for each byte after the first.
+/// Added to the score of a user-defined piece for each byte after the first.
 const USER_DEFINED_BONUS: f64 = 0.1;
 
 /// The best way to one end so far.
@@ -92,7 +92,7 @@ pub(super) fn kind_in_search(options: &UnigramOptions, id: usize) -> PieceKind {
 /// The sum from which SentencePiece begins again at 0.
 pub(super) const RESET: f64 = 100_000.0;
 
-/// Rounds a sum to what is kept of it.
+/// Rounds a sum to the precision of the search.
 #[inline]
 pub(super) fn kept<const SINGLE: bool>(sum: f64) -> f64 {
     // Of two 32-bit numbers the 64-bit sum rounds to their 32-bit sum.

@@ -1,7 +1,7 @@
 //! `Worker`: a [`Unigram`] and what one thread needs to encode, with a memo.
 //!
 //! A text is cut into units, each from one `▁` to the next, where no piece can
-//! reach over the cut; the search runs in each, its sums going on from the one
+//! reach over the cut; the search runs in each, and its sums continue from the unit
 //! before. A unit's path is kept when it is the best whatever was before it up
 //! to a bound ([`super::memo`]), so the memo never decides an id. It is bounded, two
 //! places a unit: with one, a fifth of a running text's units drove each other
@@ -22,7 +22,7 @@ use crate::text::Piece;
 use crate::text::SPACE_MARK_BYTES;
 use crate::vocab::TokenId;
 
-/// 8 MiB: a miss costs ten times what a look into slow memory does.
+/// 8 MiB: a miss costs ten times a lookup in slow memory.
 pub(super) const MOST_SETS: usize = 1 << 17;
 /// Marks the key of a unit that begins with `▁`.
 const MARKED: Key = 1 << 127;
@@ -105,8 +105,8 @@ impl Worker<'_> {
         self.scratch
     }
 
-    /// Whether the pieces that follow are worth a look in the memo: not those whose ids the
-    /// caller keeps, for whom it is a wait for slow memory in vain.
+    /// Whether the pieces that follow are looked up in the memo: not if the caller caches their
+    /// ids, because then the lookup would wait for slow memory in vain.
     pub(crate) fn set_learning(&mut self, learns: bool) {
         self.scratch.learns = learns;
     }
@@ -187,7 +187,7 @@ impl Scratch {
         }
     }
 
-    /// Appends the ids of a unit behind what has the sum `total`; returns that of both.
+    /// Appends the ids of a unit, given the sum `total` before it; returns the sum of both.
     #[inline(always)]
     fn encode_unit<const SINGLE: bool, const LENS: bool>(
         &mut self,
@@ -304,7 +304,7 @@ impl Scratch {
         total
     }
 
-    /// Encodes a unit by the search; with a key, keeps what is certain.
+    /// Encodes a unit by the search; with a key, caches the certain path.
     #[inline(never)]
     #[allow(clippy::too_many_arguments, reason = "the state of one loop, taken out of it")]
     pub(super) fn search<const SINGLE: bool>(
@@ -393,7 +393,7 @@ mod tests {
             let letters = ["a", "b", "a", "b", "▁", "é", "x"];
             let (mut text, mut chunk, mut expected) = (String::new(), Vec::new(), Vec::new());
             for n in 0..3000 {
-                // Some begin where the one before ends, others do not; some are empty, some long.
+                // Some begin where the one before ends, some later; some are empty, some long.
                 text.push_str(["", " ", "éa"][n % 3]);
                 let start = text.len();
                 let most = [0, 3, 9, 40][below(4)];

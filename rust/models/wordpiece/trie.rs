@@ -6,7 +6,7 @@
 //! the way: Song et al. 2021, "Fast WordPiece Tokenization" (LinMaxMatch,
 //! arXiv 2012.15524).
 //!
-//! Every byte of a word is consumed once and every link shortens what is left
+//! Every byte of a word is consumed once and every link shortens the rest
 //! to match, so at most two steps are done a byte. Pops are chains that share
 //! their beginnings; a chain grows by at most one cell a byte of a token, so
 //! building takes time and space linear in the bytes of the vocabulary.
@@ -210,7 +210,7 @@ impl Trie {
                 }
             };
         }
-        // What is matched but not yet popped must be made of tokens, too.
+        // Matched text that is not yet popped must be made of tokens, too.
         while node != self.tail_root {
             match self.take_link(node, ids) {
                 Some(next) => node = next,

@@ -167,7 +167,7 @@ impl Facts {
         forms::parts(c, newer.or_else(|| CANONICAL.get(c))).map(|(c, class)| (c, class | self.newer_class(c)))
     }
 
-    /// The combining class of a character that has none in the frozen tables of tokenizers.
+    /// The combining class of a character without one in the frozen tables of tokenizers.
     fn newer_class(&self, c: char) -> u8 {
         self.classes.as_ref().map_or(0, |classes| classes.get(c as u32) as u8)
     }

@@ -76,7 +76,7 @@ pub(super) static LATER_COMPOSED: [(&str, &str); 21] = [
     ("\u{16D67}\u{16D67}", "\u{16D68}"),
 ];
 
-/// Simple case folding: first and last of a run, the step between, and what is added.
+/// Simple case folding: first and last of a run, the step between, and the number to add.
 pub(super) static FOLDS: [(u32, u32, u32, i32); 182] = [
     (0x41, 0x5A, 1, 32), (0xC0, 0xD6, 1, 32), (0xD8, 0xDE, 1, 32), (0x100, 0x12E, 2, 1),
     (0x134, 0x136, 2, 1), (0x139, 0x13D, 2, 1), (0x141, 0x147, 2, 1), (0x14A, 0x176, 2, 1),

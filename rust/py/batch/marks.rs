@@ -91,7 +91,7 @@ impl PyEncodingBatch {
             let mut sequences = memory::filled(rows.ids.len(), -1)?;
             for row in 0..rows.len() {
                 let ids = rows.row(row).unwrap_or_default();
-                // Of a text that stands there more than once, where it does last, as there.
+                // Of a text that is in a row more than once, the last occurrence, as in tokenizers.
                 for (sequence, part) in self.parts(row, ids.len()).iter().enumerate() {
                     sequences[ids.clone()][part.ids.clone()].fill(sequence as i64);
                 }
@@ -128,7 +128,7 @@ impl PyEncodingBatch {
         }
         let words = py.detach(|| -> Result<_> {
             let mut words = memory::filled(rows.ids.len(), -1)?;
-            // Windows of a text stand one after the other.
+            // Windows of a text are adjacent.
             let mut known: [Option<(usize, Vec<u32>)>; 2] = [None, None];
             for row in 0..rows.len() {
                 let ids = rows.row(row).unwrap_or_default();
@@ -165,7 +165,7 @@ impl PyEncodingBatch {
         }
     }
 
-    /// What stood in the texts of the one row where its ids do not say it.
+    /// The source texts of the only row, for ids that do not determine them.
     pub fn surfaces_of_row(&self, py: Python<'_>) -> PyResult<SourceTexts> {
         let parts = self.parts(0, self.ids.bind(py).len()?);
         // What a template leaves out has no text.

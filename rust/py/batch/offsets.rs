@@ -29,7 +29,7 @@ pub(super) enum Spans {
 struct InText {
     text: usize,
     ids: Range<usize>,
-    /// Whether the ids begin what was given as one text: a text is, a later word of a list is not.
+    /// Whether the ids begin a separately given text: not those of a later word of a list.
     begins: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A batch as others take it: rectangles as arrays and PyTorch's tensors, lists, Arrow's columns.
+//! A batch for other libraries: rectangles as arrays and PyTorch's tensors, lists, Arrow's columns.
 
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyImportError, PyModuleNotFoundError, PyOverflowError, PyValueError};
@@ -14,7 +14,7 @@ use crate::py::{arrays, arrow, foreign_kwargs};
 use crate::tokenizer::encoding::{Rows, Side};
 use crate::vocab::TokenId;
 
-/// A rectangle: its columns, and on which side of a row padding stands.
+/// A rectangle: its columns, and which side of a row is padded.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     columns: usize,
@@ -165,7 +165,7 @@ impl PyEncodingBatch {
         })
     }
 
-    /// One value for each id as a rectangle; `fill` stands where there is no id.
+    /// One value for each id as a rectangle; `fill` is written where there is no id.
     pub(super) fn padded<'py, T, U>(
         &self,
         py: Python<'py>,

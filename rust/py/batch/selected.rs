@@ -10,7 +10,7 @@ use crate::memory;
 use crate::py::arrays::{self, KeptSpans};
 use crate::tokenizer::encoding::{Rows, SourceTexts, TrimWidths};
 
-/// Places of rows in a flat array; where rows stand together, one run.
+/// Places of rows in a flat array; adjacent rows are one run.
 type Runs = Vec<std::ops::Range<usize>>;
 
 impl PyEncodingBatch {

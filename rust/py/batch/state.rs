@@ -21,13 +21,13 @@ use crate::vocab::TokenId;
 /// Numbers of a row: of each text the places of its ids, of its texts, and the ids before; the
 /// first place of the second is -1 where there is none.
 const N_OF_ROW: usize = 10;
-/// Numbers of a text that stands in its row once more: the row, 0 or 1 for the text, and as above.
+/// Numbers of a text that its row repeats: the row, 0 or 1 for the text, and as above.
 const N_OF_EARLIER: usize = 7;
 
 /// All that a pickled batch is: arrays of ids (ids, row offsets, spans, type ids, special mask),
 /// texts (`None`: none kept), rows (parts, source rows, words, whether texts are words, parts of texts
-/// that stand there once more), padding (its id, or the token that is none; whether it stands on the
-/// left), tokens by id, places and texts of source texts, what offsets leave out.
+/// that the row repeats), padding (its id, or the token that is none; whether it is on the
+/// left), tokens by id, places and texts of source texts, the white space that offsets leave out.
 pub(super) type State<'py> = (
     [Bound<'py, PyAny>; 5],
     Option<Vec<Py<PyAny>>>,
@@ -39,7 +39,7 @@ pub(super) type State<'py> = (
 );
 
 impl PyEncodingBatch {
-    /// What is pickled.
+    /// The pickled state.
     pub(super) fn to_state<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
         let (type_ids, special_mask) = self.marks(py)?;
         let spans = self.spans(py)?.array(py).into_any();
@@ -122,7 +122,7 @@ impl PyEncodingBatch {
         ))
     }
 
-    /// A batch of what was pickled.
+    /// A batch from its pickled state.
     pub(super) fn of_state(py: Python<'_>, state: State<'_>) -> PyResult<Self> {
         let unsound = || PyValueError::new_err("a pickled EncodingBatch whose parts do not fit");
         let (arrays, texts, rows, (pad_id, pad_token, is_left), tokens, source_texts, trim_widths) = state;

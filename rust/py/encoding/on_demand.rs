@@ -58,7 +58,7 @@ impl PyEncoding {
         })?
     }
 
-    /// What stood in the text where the ids do not say it.
+    /// The source texts, for ids that do not determine them.
     pub(super) fn surfaces_found<'a>(&'a self, py: Python<'a>) -> PyResult<Cow<'a, SourceTexts>> {
         match &self.spelling {
             Spelling::Row(batch) => Ok(Cow::Owned(batch.get().surfaces_of_row(py)?)),
@@ -139,7 +139,7 @@ impl PyEncoding {
         Ok(py.detach(|| tokenizer.marks(lens, second.is_some(), &options))?)
     }
 
-    /// The tokens, each spelling one object however often it stands there.
+    /// The tokens, each spelling one object however often it occurs.
     pub(super) fn spelled<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let tokenizer = match &self.spelling {
             Spelling::Tokens(tokens, _) => {

@@ -23,7 +23,7 @@ impl PyTokenizer {
     /// of the earlier text is encoded: where no token can reach across, whatever follows.
     ///
     /// The encoding is one of `encode` or `encode_more`, of one text. Where a tokenizer has no safe
-    /// place, as with a pattern of its own and no added token in the text, and for a template that
+    /// place, as with a custom pattern and no added token in the text, and for a template that
     /// holds the text twice, the whole text is encoded. `errors` is as in `encode`.
     #[pyo3(signature = (encoding, text, *, errors = Errors::Replace))]
     #[pyo3(text_signature = "($self, encoding, text, *, errors='replace')")]

@@ -24,7 +24,7 @@ impl PyTokenizer {
     }
 
     /// A random segmentation of a text, drawn with probability proportional to the power `alpha` of
-    /// its own (subword regularization). For Unigram. The same `seed` draws the same segmentation.
+    /// its probability (subword regularization). For Unigram. The same `seed` draws the same segmentation.
     #[pyo3(signature = (text, alpha = Alpha(0.1), seed = Seed(0)))]
     #[pyo3(text_signature = "($self, text, alpha=0.1, seed=0)")]
     fn sample<'py>(

@@ -41,7 +41,7 @@ const CACHE_BYTES: usize = 1 << 20;
 const REFILL: u64 = 2 << 20;
 /// How many bytes anchored searches may read without a match, in addition to half of the text.
 const VAIN: usize = 32;
-/// How far beyond a match states are worth recording, in bytes.
+/// How far beyond a match states are recorded, in bytes; recording further ones does not pay off.
 const FAR: usize = 64;
 
 /// A compiled pattern.
@@ -96,7 +96,7 @@ impl Dfas {
 }
 
 impl Linear {
-    /// Compiles a pattern. `Err` says what is wrong with it.
+    /// Compiles a pattern. `Err` names the mistake in it.
     pub(super) fn new(pattern: &str) -> Result<Self, String> {
         // Parses the original pattern first, so that errors show it and not its translation.
         syntax::parse(pattern).map_err(|error| error.to_string())?;

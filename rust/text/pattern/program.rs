@@ -80,7 +80,7 @@ pub(super) struct Program {
 type Outcome<T = ()> = Result<T, String>;
 
 impl Program {
-    /// Compiles a pattern. `Err` says what is wrong with it.
+    /// Compiles a pattern. `Err` names the mistake in it.
     pub(super) fn new(pattern: &str) -> Outcome<Self> {
         let tree = Expr::parse_tree(pattern).map_err(|error| error.to_string())?;
         let mut referred = Vec::new();

@@ -180,7 +180,7 @@ fn size_of_compiled_patterns_is_bounded() {
         &"(?:a|bc)".repeat(8000),
     ] {
         for look_around in [false, true] {
-            // An empty expression needs no memory; all others are refused.
+            // An empty expression needs no memory; all further ones are refused.
             if let Err(error) = Pattern::new(pattern, look_around) {
                 assert!(error.to_string().len() < 2000, "{}", error.to_string().len());
             }

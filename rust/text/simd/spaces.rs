@@ -85,7 +85,7 @@ mod tests {
         (0..bytes.len()).take_while(|&at| is_taken(at)).count()
     }
 
-    /// Reference implementation: what is written.
+    /// Reference implementation of the written bytes.
     fn spelled(bytes: &[u8]) -> Vec<u8> {
         bytes.split(|byte| *byte == b' ').collect::<Vec<_>>().join(&MARK[..3])
     }

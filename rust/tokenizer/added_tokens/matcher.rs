@@ -94,7 +94,7 @@ impl Matchers {
     }
 }
 
-/// A token, by its place, and where its text stands.
+/// A token, by its place, and the place of its text.
 struct Found {
     place: usize,
     start: usize,

@@ -1,7 +1,7 @@
 //! `Chain`: the decoders of tokenizers one after the other, in any order.
 //!
-//! Each step takes tokens and gives tokens; what it cannot give before it knows the next
-//! token, or the last, waits. The definition of what the steps mean. The orders that
+//! Each step takes tokens and gives tokens; text that it cannot give before it knows the next
+//! token, or the last, waits. This is the reference implementation of the steps. The orders that
 //! published files have are separate kinds of [`Decoder`](super::Decoder),
 //! which know each token's bytes from a table. Source: tokenizers 0.23, `decoders`.
 
@@ -26,7 +26,7 @@ pub enum Step {
     Fuse,
     /// Each occurrence of a string becomes another.
     Replace {
-        /// What is looked for; not empty.
+        /// The string to search; not empty.
         pattern: String,
         /// What takes its place.
         content: String,
@@ -62,9 +62,9 @@ pub enum Step {
     /// A token like the one before it goes, and padding; a delimiter is a space.
     #[serde(rename = "CTC")]
     Ctc {
-        /// What is nothing.
+        /// The token of a pause, which becomes nothing.
         pad_token: String,
-        /// What is a space, if text is tidied.
+        /// The token that becomes a space, if text is tidied.
         word_delimiter_token: String,
         /// Whether spaces before punctuation and English contractions go.
         cleanup: bool,
@@ -144,7 +144,7 @@ impl Chain {
         &self.steps
     }
 
-    /// Appends what is certain after one more token.
+    /// Appends the text that is certain after one more token.
     pub(super) fn push(
         &self,
         ChainState { steps: states }: &mut ChainState,
@@ -187,7 +187,7 @@ impl Step {
     fn growth(&self) -> usize {
         match self {
             Self::Replace { pattern, content } => content.len().div_ceil(pattern.len().max(1)).max(1),
-            // Nothing stands between all characters.
+            // The empty string is between all characters.
             Self::Suffix { suffix } if suffix.is_empty() => 2,
             Self::Ctc { word_delimiter_token, cleanup: true, .. } if word_delimiter_token.is_empty() => 2,
             // A byte that is not text becomes U+FFFD.
@@ -310,7 +310,7 @@ fn text_of_bytes(bytes: Vec<u8>) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Bytes as text: what is not a character becomes U+FFFD.
+/// Bytes as text: invalid bytes become U+FFFD.
 fn of_text(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     for chunk in bytes.utf8_chunks() {

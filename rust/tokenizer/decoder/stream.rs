@@ -56,7 +56,7 @@ impl StreamDecoder {
         Ok(self.certain())
     }
 
-    /// Ends the text: what was held back comes out, a broken character as U+FFFD.
+    /// Ends the text: returns the text that was held back, a broken character as U+FFFD.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -72,8 +72,8 @@ impl StreamDecoder {
 /// How many bytes at the end are the start of a character that may continue.
 fn incomplete_tail(bytes: &[u8]) -> usize {
     match bytes.utf8_chunks().last() {
-        // A chunk's invalid bytes are a maximal start of a character; they may go
-        // on only if they are the last of all and fewer than the lead byte asks for.
+        // A chunk's invalid bytes are a maximal start of a character; more may follow
+        // only if they are the last of all and fewer than the lead byte asks for.
         Some(chunk) => match *chunk.invalid() {
             [] => 0,
             [lead, ..] => {

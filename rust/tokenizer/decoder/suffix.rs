@@ -1,5 +1,5 @@
 //! The suffix that ends a word: a space in every token but the last, where it is
-//! nothing, wherever it stands (Hugging Face's `BPEDecoder`).
+//! nothing, at every place in it (Hugging Face's `BPEDecoder`).
 //!
 //! Which token is the last is not known when it comes, so its end is held back
 //! from the first suffix on.
@@ -8,7 +8,7 @@ use super::State;
 use crate::error::Result;
 use crate::memory;
 
-/// Appends what is certain of a token.
+/// Appends the certain text of a token.
 pub(super) fn push(suffix: &str, state: &mut State, token: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let held = std::mem::take(&mut state.held);
     memory::extend(out, &replaced(&held, suffix, b" ")?)?;
@@ -31,7 +31,7 @@ pub(super) fn replaced(token: &[u8], suffix: &str, by: &[u8]) -> Result<Vec<u8>>
         return Ok(out);
     }
     if suffix.is_empty() {
-        // Nothing stands before, between and after all characters.
+        // The empty string is before, between and after all characters.
         memory::extend(&mut out, by)?;
         for chunk in token.utf8_chunks() {
             for c in chunk.valid().split_inclusive(|_| true) {

@@ -1,7 +1,7 @@
 //! WordPiece's decoder: words apart, their pieces together, spaces tidied.
 //!
 //! The tidying looks at one token at a time, with the space before it, as
-//! tokenizers 0.23 does; a space that stands between two tokens' halves of a
+//! tokenizers 0.23 does; a space between two tokens' halves of a
 //! pattern stays.
 
 /// What tidying replaces, in this order.
@@ -36,7 +36,7 @@ pub(super) fn push(token: &[u8], prefix: &[u8], first: bool, cleanup: bool, out:
     }
 }
 
-/// Tidies what stands from a place on.
+/// Tidies the text from a place on.
 pub(super) fn tidy(out: &mut Vec<u8>, from: usize) {
     // Every pattern begins with a space.
     if !out[from..].contains(&b' ') {

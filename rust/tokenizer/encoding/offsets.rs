@@ -19,7 +19,7 @@ pub enum OffsetUnit {
 ///
 /// A span that starts or ends inside a character takes the whole character in.
 /// Bytes that are not UTF-8 count as the characters U+FFFD they would be
-/// replaced by, as in [`String::from_utf8_lossy`]. Spans may stand in any
+/// replaced by, as in [`String::from_utf8_lossy`]. Spans may be in any
 /// order; the text is read once or twice.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ pub struct TextPart {
     pub ids: Range<usize>,
     /// The texts of the call: one, or as many as there are words where these were given.
     pub texts: Range<usize>,
-    /// How many ids of the text stand before them, in other windows.
+    /// How many ids of the text come before them, in other windows.
     pub before: usize,
 }
 
@@ -18,12 +18,12 @@ pub struct TextPart {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RowParts {
-    /// The first text's; of one that stands there more than once, where it does last.
+    /// The first text's; of a text that is there more than once, the last occurrence.
     pub first: TextPart,
     /// The second text's, of a pair.
     pub second: Option<TextPart>,
-    /// Of texts that stand there more than once, where they do before: the text, 0 or 1, and
-    /// its ids. There is none but where a template says so.
+    /// The earlier occurrences of texts that are there more than once: the text, 0 or 1, and
+    /// its ids. Only templates repeat texts.
     pub earlier: Vec<(usize, TextPart)>,
 }
 
@@ -38,7 +38,7 @@ impl RowParts {
         self.earlier.iter().map(|(text, part)| (*text, part)).chain(self.iter().enumerate())
     }
 
-    /// The number of ids of a text, 0 or 1, wherever it stands.
+    /// The numbers of ids of a text, 0 or 1, for each occurrence.
     pub fn lens(&self, text: usize) -> impl Iterator<Item = usize> {
         self.all().filter(move |(of, _)| *of == text).map(|(_, part)| part.ids.len())
     }

@@ -1,4 +1,4 @@
-//! `SourceTexts`: what stood in a text where an id alone does not say it.
+//! `SourceTexts`: the source text of ids that do not determine it.
 
 use crate::error::Result;
 use crate::memory::{self, MakeRoom};
@@ -13,7 +13,7 @@ pub struct SourceTexts {
 }
 
 impl SourceTexts {
-    /// Sets the text of a place after all others; bytes that are not UTF-8 become U+FFFD.
+    /// Sets the text of a place after all previous ones; bytes that are not UTF-8 become U+FFFD.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
@@ -58,7 +58,7 @@ impl SourceTexts {
     }
 
     /// Sets the texts of places once more, for those from `first` on: `place` is the number
-    /// of the first of theirs or, if they have none, of one behind them.
+    /// of the first id of theirs or, if they have no ids, of one behind them.
     ///
     /// # Errors
     /// As [`SourceTexts::push`].

@@ -22,7 +22,7 @@ pub(crate) enum Next {
     Pair(Candidate),
     /// Refill the window, because a rarer pair might be better.
     Rarer,
-    /// Stop, because no pair is worth merging, nor is any rarer one.
+    /// Stop, because no pair improves the score, nor would a rarer one.
     NoGain,
 }
 

@@ -1,7 +1,7 @@
 //! The final vocabulary: the remaining pieces, cut to size and ordered.
 //!
 //! Required characters come first, then the best scores. Characters whose pieces were dropped get
-//! scores below all others, the rarer the lower (as in SentencePiece), so that no two are equal.
+//! scores below all other pieces, the rarer the lower (as in SentencePiece), so that no two are equal.
 
 use std::collections::BTreeSet;
 
