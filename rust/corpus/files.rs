@@ -616,7 +616,7 @@ pub(super) fn inputs_of<P: AsRef<Path>>(
 /// The error for a pipe, or a file of unknown size, of which a part is to be read.
 pub(super) fn pipe_in_parts(path: &Path) -> Error {
     let reason = match url_of(path) {
-        Some(_) => "its server does not tell its size, so it cannot be sharded; download it",
+        Some(_) => "its server does not send its size, so it cannot be sharded; download it",
         None => "a pipe cannot be sharded, as each process reads its own; write it to a file",
     };
     Error::Option { option: "shard", value: path.display().to_string(), reason: reason.to_owned() }

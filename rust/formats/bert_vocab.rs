@@ -107,7 +107,7 @@ pub fn write(vocab: &Vocab, added: &[AddedToken]) -> Result<Vec<u8>> {
     let last_added = added.iter().map(|token| token.id as usize + 1).max().unwrap_or(0);
     let n_lines = vocab.id_limit().max(last_added);
     if n_lines > vocab.len() + added.len() + Vocab::MAX_GAPS {
-        return refuse((n_lines - 1) as TokenId, "would stand behind too many blank lines");
+        return refuse((n_lines - 1) as TokenId, "would be behind too many blank lines");
     }
     let mut lines = vec![&b""[..]; n_lines];
     for token in added {

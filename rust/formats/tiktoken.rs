@@ -215,7 +215,7 @@ pub(super) fn ranks(tokenizer: &Tokenizer, format: &'static str) -> Result<Vocab
     // The table is unordered; the minimum makes the report the same each time.
     if let Some((left, right, merged)) = into_added.min_by_key(|&(left, right, _)| (left, right)) {
         return refuse(format!(
-            "ids {left} and {right} merge into the added token {}, which stands outside the ranks",
+            "ids {left} and {right} merge into the added token {}, which is not among the ranks",
             merged.id
         ));
     }

@@ -118,7 +118,7 @@ impl<'py> Given<'py> {
                 return Err(Error::Option {
                     option: "sample",
                     value: "given".to_owned(),
-                    reason: "it samples documents, and counts have none; pass it to count".to_owned(),
+                    reason: "it samples documents, which counts do not hold; pass it to count".to_owned(),
                 }
                 .into());
             }

@@ -137,7 +137,7 @@ pub(super) fn count_pieces(
 ) -> PyResult<(Corpus, StretchCounts)> {
     let started = Instant::now();
     if reading.sample.is_some() {
-        let reason = "it samples documents, and counts have none; pass it to count".to_owned();
+        let reason = "it samples documents, which counts do not hold; pass it to count".to_owned();
         return Err(Error::Option { option: "sample", value: "given".to_owned(), reason }.into());
     }
     let options = reading.count_options();

@@ -159,7 +159,7 @@ impl fmt::Display for MergeStop {
             Self::VocabFull => f.write_str("the vocabulary has the size asked for"),
             Self::NoPairs => f.write_str("every piece is one token: there is nothing left to merge"),
             Self::BelowMinFrequency { count } => {
-                write!(f, "the most frequent pair left stands {count} time(s), less than min_frequency")
+                write!(f, "the most frequent pair left occurs {count} time(s), less than min_frequency")
             }
             Self::NoGain => f.write_str("no pair left makes the corpus more likely when it is merged"),
         }

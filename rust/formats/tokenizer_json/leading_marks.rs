@@ -42,7 +42,7 @@ pub(super) fn as_strip(decoder: &SentencePieceDecoder, vocab: &Vocab) -> (u32, V
         );
     }
     if strip > 0 && spaced {
-        differences.push("decoding leaves out a space at the start of a text even where no ▁ stood for it");
+        differences.push("decoding leaves out a space at the start of a text even if no ▁ was added there");
     }
     (strip, differences)
 }

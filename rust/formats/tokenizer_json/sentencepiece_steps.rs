@@ -28,7 +28,7 @@ pub(super) fn steps(options: &SentencePieceOptions) -> Result<Vec<Normalizer>> {
     let spaced = |text: &&String| options.remove_extra_whitespaces && text.contains([' ', SPACE_MARK]);
     if let Some(text) = options.user_defined.iter().find(spaced) {
         return refuse(&format!(
-            "the spaces of the user-defined piece {text:?}, which stay when others are dropped"
+            "the spaces of the user-defined piece {text:?}, which stay when all other spaces are dropped"
         ));
     }
     let replace = |pattern: &str, content: &str| -> Result<Normalizer> {

@@ -91,7 +91,7 @@ fn below_others(model: &Unigram, id: TokenId) -> Result<f64> {
         others.iter().map(|&id| model.vocab().bytes(id).map_or(0, <[u8]>::len)).sum::<usize>() == piece.len();
     if !is_all || others.iter().any(|&id| !is_in_text(model, id)) {
         return Err(not_representable(format!(
-            "the piece of id {id}, {:?}, {}, and no others write its text: tokenizers would use it; save as .model",
+            "the piece of id {id}, {:?}, {}, and no other pieces write its text: tokenizers would use it; save as .model",
             text(model, id),
             if model.kind(id) == PieceKind::Unused { "is not used" } else { "is special" },
         )));

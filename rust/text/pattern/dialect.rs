@@ -276,7 +276,7 @@ impl<'a> Scanner<'a> {
         };
         if !is_quantifier {
             self.strict(
-                "tokenizers reads { as itself where no {n}, {n,} or {n,m} stands; write \\{ or {0,n}",
+                "tokenizers reads { as itself unless it begins {n}, {n,} or {n,m}; write \\{ or {0,n}",
             )?;
         }
         self.take(len);
