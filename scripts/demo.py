@@ -72,7 +72,7 @@ def tokenizer() -> int:
         *("sentitok", "train-bpe", *sources, "--vocab", "8000", "-o", name),
     )
     step("Look at a sentence", "sentitok", "show", SENTENCE, "--tokenizer", name, **colour())
-    step("What was saved", "sentitok", "info", name)
+    step("The saved file", "sentitok", "info", name)
     return 0 if compare(target) else 1
 
 
@@ -87,7 +87,7 @@ def classifier() -> int:
         *("senti", "data", "split", REVIEWS, "-o", parts, "--shares", "0.8,0.1,0.1", "--by", "hash"),
     )
     step(
-        "Train a bag of word and character n-grams on them, and TF-IDF beside it",
+        "Train a bag of word and character n-grams on them, and TF-IDF for comparison",
         *("senti", "train", f"{parts}/train.csv", "--valid", f"{parts}/valid.csv"),
         *("--arch", "bow", "--out", run),
     )

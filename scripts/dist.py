@@ -5,7 +5,7 @@
 
 The sdist and the crate hold what git knows of their folders, and nothing else; the wheel holds the
 Python files and the extension. Each is installed into an empty environment, from the index only what
-it depends on, and trains a tokenizer there. Not for wheels of other systems: .github/workflows/wheels.yml.
+it depends on, and trains a tokenizer there. .github/workflows/wheels.yml builds the wheels of other systems.
 """
 
 import os
@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "dist"
 TEXT = ROOT / "tests" / "data" / "corpus" / "pride-and-prejudice.txt"
-# Files of git that go into the crate, and those that the sdist has beside them.
+# Files of git that go into the crate, and further ones of the sdist.
 OF_CRATE = (
     "rust/*",
     "tests/rust/*",
@@ -47,7 +47,7 @@ def version() -> str:
 
 
 def is_described(changelog: str, version: str) -> bool:
-    """Whether the changelog has a section of the version, or one of what is not released yet."""
+    """Whether the changelog has a section of the version, or one of unreleased changes."""
     return re.search(rf"^## (Unreleased|{re.escape(version)}\b)", changelog, re.M) is not None
 
 
@@ -85,7 +85,7 @@ def of_cargo() -> set[str]:
 
 
 def of_wheel(wheel: Path) -> set[str]:
-    """Returns the files of a wheel but those that describe it."""
+    """Returns the files of a wheel without its metadata."""
     with zipfile.ZipFile(wheel) as archive:
         return {name for name in archive.namelist() if ".dist-info/" not in name}
 

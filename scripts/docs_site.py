@@ -47,7 +47,7 @@ def _with_larger_pictures(markdown: str) -> str:
 
 
 def as_one_folder(markdown: str, page: str) -> str:
-    """Changes links as if the files of docs/ were beside CONTRIBUTING.md, as they are on the site."""
+    """Changes links as if the files of docs/ were next to CONTRIBUTING.md, as they are on the site."""
     source = page if page in OUTSIDE else f"docs/{page}"
 
     def moved(link: re.Match[str]) -> str:

@@ -46,7 +46,7 @@ def source() -> str:
 
 
 def between(text: str, start: str, end: str) -> str:
-    """What is between two marks."""
+    """Returns the text between two marks."""
     return text.split(start, 1)[1].split(end, 1)[0]
 
 
@@ -71,7 +71,7 @@ def classes() -> dict[int, str]:
     }
     for point in linkers | conjoining:
         if found.get(point) not in ("Extend", "Joiner"):
-            sys.exit(f"U+{point:04X} joins consonants and is no mark")
+            sys.exit(f"U+{point:04X} joins consonants and is not a mark")
         if found[point] == "Extend":
             found[point] = "Linker" if point in linkers else "ConjoiningExtend"
     return found

@@ -5,8 +5,8 @@
     install.py --extras models --only torch        # of these, what begins so
     install.py --into OTHER/bin/python tokenizers
 
-Where there is no uv (`make` leaves it out for some), or where it fails, pip installs. Not for the package
-itself, which maturin builds and installs.
+Where there is no uv (`make` leaves it out for some), or where it fails, pip installs. maturin builds and
+installs the package itself.
 """
 
 import argparse

@@ -4,12 +4,12 @@ r"""Writes the tables of rust/normalizer/{frozen,bert}.rs and of the splitter of
     python scripts/normalizer_tables.py            # writes the files
     python scripts/normalizer_tables.py --check    # fails if a file differs
 
-What the normalizers of tokenizers do is asked of tokenizers itself, code point
-by code point: it mixes four versions of Unicode, so no table of one version
+The effect of the normalizers of tokenizers is computed by tokenizers itself, code
+point by code point: it mixes four versions of Unicode, so no table of one version
 gives the same. Only the values of combining classes and the two halves of a
 composite are taken from Unicode, where they never change once assigned, and
 kept where the reference is seen to use them. The mode `google-bert` is frozen
-at Unicode 16.0; its lists are differences to the others where those are long.
+at Unicode 16.0; long lists are differences to the lists of the other modes.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def ranges(name: str, points: Iterable[int]) -> Ranges:
     result: Ranges = []
     points = sorted(points)
     for point in points:
-        # Surrogates are no characters; a run may pass over them.
+        # Surrogates are not characters; a run may pass over them.
         before = 0xD7FF if point == 0xE000 else point - 1
         if result and result[-1][1] == before:
             result[-1] = (result[-1][0], point)

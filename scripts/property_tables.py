@@ -28,7 +28,7 @@ VALUED = {
     "Age": "age", "General_Category": "gc", "Grapheme_Cluster_Break": "gcb", "Script": "sc",
     "Script_Extensions": "scx", "Sentence_Break": "sb", "Word_Break": "wb",
 }  # fmt: skip
-# Aliases of properties without classes that are categories where they stand alone.
+# Aliases of properties without classes that are categories when used alone.
 CATEGORIES_FIRST = ("cf", "sc", "lc")
 CLASSES_IN_BRACES = re.compile(r'\("(\w+)", (\w+)\)')
 ALIASES = re.compile(r'\("([^"]+)",\s*"(\w+)",?\s*\)')
@@ -99,7 +99,7 @@ def outside(ranges: Ranges) -> Ranges:
         if start < first:
             left.append((start, first - 1))
         start = last + 1
-    # Surrogates are no characters; a range may only reach across all of them.
+    # Surrogates are not characters; a range may only reach across all of them.
     edges = [
         (0xE000 if first in SURROGATES else first, 0xD7FF if last in SURROGATES else last)
         for first, last in left
@@ -108,7 +108,7 @@ def outside(ranges: Ranges) -> Ranges:
 
 
 def named(folder: Path) -> dict[tuple[str, str], Ranges]:
-    """Each class by property and value; `""` is the property of names that stand alone."""
+    """Each class by property and value; `""` is the property of names used alone."""
     aliases = values(folder / "property_values.rs")
     properties = dict(ALIASES.findall((folder / "property_names.rs").read_text("utf-8")))
     files = {
@@ -131,7 +131,7 @@ def named(folder: Path) -> dict[tuple[str, str], Ranges]:
         for alias, canonical in aliases[name].items():
             if canonical in by_property[short]:
                 found[short, alias] = by_property[short][canonical]
-    # Alone stand properties, then categories, then scripts.
+    # Names used alone are properties, then categories, then scripts.
     alone = {alias: ranges for (short, alias), ranges in found.items() if short == "sc"}
     alone |= {alias: ranges for (short, alias), ranges in found.items() if short == "gc"}
     yes_or_no = classes(folder / "property_bool.rs")

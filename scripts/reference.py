@@ -115,7 +115,7 @@ def _signature(overloads: list[ast.FunctionDef], owner: str, name: str = "") -> 
 
 
 def _plain(node: ast.AST | None) -> str:
-    """Returns code with the names of the stub's own types as people would write them."""
+    """Returns code with the names of the stub's types as people would write them."""
     text = ast.unparse(node) if node is not None else "None"
     if isinstance(node, ast.Constant):  # a type that the stub writes as text
         text = text.strip("'")

@@ -7,9 +7,9 @@ r"""Writes tables of scripts: rust/text/unicode/scripts.rs, rust/pre_tokenizer/u
 The first is the property `Script` of Unicode 16.0. Code points without one (unassigned,
 private) count as `Common`, as SentencePiece counts what its older table does not know.
 
-The second is what the pre-tokenizer `UnicodeScripts` of tokenizers goes by, asked of it code
-point by code point: an older Unicode, in which kana count as Han, and a space and what has
-no script go with what stands before.
+The second is the table of the pre-tokenizer `UnicodeScripts` of tokenizers, computed by it code
+point by code point: an older Unicode, in which kana count as Han, and a space and characters
+without a script go with the character before.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from fontTools.unicodedata import Scripts
 ROOT = Path(__file__).parent.parent / "rust"
 FONTTOOLS, TOKENIZERS = "4.55.0", "0.23.3"
 
-# Numbers that rust/text/unicode.rs names; all others follow in the order of their codes.
+# Numbers that rust/text/unicode.rs names; the rest follow in the order of their codes.
 NAMED = ["Zyyy", "Zinh", "Hani", "Hira", "Kana"]
 HEAD = "// Written by scripts/script_table.py; do not edit.\n"
 
@@ -73,7 +73,7 @@ def of_tokenizers() -> str:
     classes = [" "]
     runs: list[tuple[int, int]] = []
     for point in range(0x110000):
-        # Surrogates are no characters; a run may pass over them. A space is asked for by itself.
+        # Surrogates are not characters; a run may pass over them. A space is asked for separately.
         if 0xD800 <= point < 0xE000 or point == 0x20:
             continue
         c = chr(point)

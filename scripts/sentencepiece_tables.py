@@ -1,4 +1,4 @@
-r"""Writes rust/normalizer/charsmap/tables.rs: what SentencePiece's rules know beyond Unicode 9.
+r"""Writes rust/normalizer/charsmap/tables.rs: the characters of SentencePiece's rules beyond Unicode 9.
 
     pip install sentencepiece==0.2.3 sentitok
     python scripts/sentencepiece_tables.py            # writes the file
@@ -6,7 +6,7 @@ r"""Writes rust/normalizer/charsmap/tables.rs: what SentencePiece's rules know b
 
 The rule sets of SentencePiece (`nfkc`, `nmt_nfkc` and their case-folded kin) follow from
 normal form KC of Unicode 17. The tables of rust/normalizer/frozen.rs have that of Unicode 9, so
-what is written here is the rest: characters assigned since, and simple case folding. Both are asked
+this file has the rest: characters assigned since, and simple case folding. Both are asked
 of the library itself, code point by code point. rust/normalizer/charsmap/published.rs
 makes the rules of them; tests/sentitok/test_sentencepiece_rules.py compares every one.
 """
@@ -35,7 +35,7 @@ def rules(name: str) -> dict[str, str]:
 
 
 def runs(folds: Mapping[str, str]) -> list[tuple[int, int, int, int]]:
-    """Single code points as runs: first, last, step, and what is added to each."""
+    """Single code points as runs: first, last, step, and the number to add."""
     result: list[tuple[int, int, int, int]] = []
     for point, target in sorted((ord(c), ord(folded)) for c, folded in folds.items()):
         delta = target - point
@@ -59,7 +59,7 @@ def composed(found: Mapping[str, str], later: Mapping[str, str]) -> list[tuple[s
     for rule, target in found.items():
         if len(rule) > 1 and nfkc("".join(later.get(c, c) for c in rule)) != target:
             own[rule] = target
-    # A rule with a later character in the place of one that it stands for follows from that one's.
+    # A rule with a later character follows from the rule with the character that it replaces.
     spread = {
         "".join(variant): target
         for rule, target in own.items()

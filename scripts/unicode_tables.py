@@ -6,7 +6,7 @@ r"""Writes rust/text/unicode/tables.rs: one byte of flags per code point, in two
 
 General categories are those of Unicode 16.0, the version inside tiktoken 0.14
 and tokenizers 0.23. Three properties are not general categories and are asked
-of tokenizers itself, code point by code point, because they are what has to be
+of tokenizers itself, code point by code point, because its behaviour has to be
 matched: `\w` of its `Whitespace`, the punctuation of its `BertPreTokenizer`
 (a table of Unicode 8, newer punctuation is missing from it), and white space.
 """
@@ -39,7 +39,7 @@ def scalar_values() -> list[int]:
 
 
 def between_letters(pre_tokenizer: pre_tokenizers.PreTokenizer) -> list[int]:
-    """Into how many pieces `a?a` falls, for each code point: 1 joins, 2 vanishes, 3 stands alone."""
+    """Into how many pieces `a?a` falls, for each code point: 1 joins, 2 vanishes, 3 is a separate piece."""
     pieces = [0] * 0x110000
     for point in scalar_values():
         pieces[point] = len(pre_tokenizer.pre_tokenize_str(f"a{chr(point)}a"))

@@ -1,5 +1,5 @@
-//! The Python module's allocator: each block holds what was written into it while others are made,
-//! resized and freed.
+//! The Python module's allocator: each block keeps its content while blocks are made, resized and
+//! freed.
 #![no_main]
 
 use std::alloc::{GlobalAlloc, Layout};

@@ -1,4 +1,4 @@
-//! Encoding, the fast road against the slow one, for all kinds of models.
+//! Encoding, the fast code path against the slow one, for all kinds of models.
 //!
 //! The bytes are a kind, a vocabulary (a line a token) and a text.
 #![no_main]

@@ -1,5 +1,5 @@
 //! SentencePiece's `.model`: any bytes end in an error or in a tokenizer that
-//! encodes, and that comes back from what it is written as.
+//! encodes, and that is read back from the file it is written to.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -19,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     if let Ok(written) = sentencepiece_tokenizer::write(&tokenizer) {
-        let parts = sentencepiece_tokenizer::read(&written.bytes).expect("what was written is read");
+        let parts = sentencepiece_tokenizer::read(&written.bytes).expect("the written file is read");
         let back = Tokenizer::new(parts).expect("and is a tokenizer");
         assert_eq!(back.vocab_size(), tokenizer.vocab_size());
     }

@@ -1,4 +1,4 @@
-//! Normalizing: the text alone, which vectors write, against the text with its way back.
+//! Normalizing: the text alone, which vectors write, against the text with its alignment.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

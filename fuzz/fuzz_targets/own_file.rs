@@ -11,7 +11,7 @@ fuzz_target!(|data: &[u8]| {
         let Ok(tokenizer) = Tokenizer::from_bytes(bytes) else { continue };
         let _ = tokenizer.encode(b"The text, \xC3\xA9  \xFF", EncodeOptions::default());
         let Ok(written) = tokenizer.to_bytes() else { continue };
-        let back = Tokenizer::from_bytes(&written).expect("what was written is read");
+        let back = Tokenizer::from_bytes(&written).expect("the written file is read");
         assert_eq!(back.to_bytes().ok(), Some(written));
     }
 });

@@ -11,7 +11,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(parts) = tokenizer_json::read(text) else { return };
     let Ok(tokenizer) = Tokenizer::new(parts) else { return };
     for text in [&b"The text, \xC3\xA9 \xE4\xB8\xAD  \xFF"[..], data.get(..200).unwrap_or(data)] {
-        // A pattern of the file's own may reach its step limit: an error, too.
+        // A custom pattern may reach its step limit: an error, too.
         let options = EncodeOptions { spans: true, ..EncodeOptions::default() };
         if let (Ok(fast), Ok(slow)) =
             (tokenizer.encode(text, options), tokenizer.encode_reference(text, options))
@@ -20,7 +20,7 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     if let Ok(bytes) = tokenizer.to_bytes() {
-        let back = Tokenizer::from_bytes(&bytes).expect("what was written is read");
+        let back = Tokenizer::from_bytes(&bytes).expect("the written file is read");
         assert_eq!(back.to_bytes().ok(), Some(bytes));
     }
 });

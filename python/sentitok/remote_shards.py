@@ -160,7 +160,7 @@ def remote_datasets(url: str, manifest: str) -> list[RemotePath]:
     except FileNotFoundError:
         if has_glob:
             raise
-        return [folder]  # reading its manifest reports what is missing
+        return [folder]  # reading its manifest reports the error
     found: list[RemotePath] = []
     for one in sorted({one.rpartition("/")[0] for one in files}, key=lambda one: one.split("/")):
         is_inside = found and one.startswith(f"{found[-1].url}/")

@@ -78,7 +78,7 @@ pub enum SuperwordBegin {
     Auto,
 }
 
-/// Marks that no superword crosses, in addition to those that the pre-tokenizer isolates.
+/// Marks that no superword crosses, in addition to marks that the pre-tokenizer isolates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SuperwordRule {
     /// A full stop or a colon that a space follows.

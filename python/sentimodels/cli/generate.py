@@ -1,7 +1,7 @@
 """`senti generate`: prompts in, continued texts out.
 
 One prompt is written as it comes; several go through the model together, and come out in their order. On a
-terminal without a prompt, it asks for prompts repeatedly, each independent of the others.
+terminal without a prompt, it asks for prompts repeatedly, each independent of the earlier ones.
 """
 
 import os

@@ -464,7 +464,7 @@ def scheduled(
     workers: int | None,
     on_error: str,
 ) -> "Iterator[Scheduling]":
-    """Yields who runs the runs of a group, as `run_all` takes it; what was started here ends with the block.
+    """Yields the scheduling of a group's runs, as `run_all` takes it; its workers end with the block.
 
     Args:
         output: of the command; says how many go at once.

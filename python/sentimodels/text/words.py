@@ -425,7 +425,7 @@ class HashedNgrams(BagVocabulary):
             if len(ids) < size:
                 break
             value = (value[:-1] ^ (value[:-1] >> np.uint64(29))) * _MIX + hashes[size - 1 :]
-            # A border may stand first or last, and words between.
+            # A border may be first or last, and words between.
             inside = ids[1:-1] > 0 if size == 3 else ids[size - 2 : -1] > 0
             known = known[:-1] & (ids[size - 1 :] >= 0) & (inside if size > 2 else True)
             if size == 2:

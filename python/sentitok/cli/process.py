@@ -63,7 +63,7 @@ def _open_missing() -> None:
 
     Otherwise the next file that is opened would be stdin, stdout or stderr to
     callers that read or write by number. Reading and writing fail as on a closed
-    stream, but for stderr, whose output nobody would see.
+    stream, except for stderr, whose output nobody would see.
     """
     for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:

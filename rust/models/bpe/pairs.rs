@@ -1,7 +1,7 @@
 //! `PairTable`: which two adjacent tokens merge, when, and into what.
 //!
-//! Open addressing, at most half full, with a byte of each hash in an array of
-//! its own: a miss, the common answer, reads only that array, which is a
+//! Open addressing, at most half full, with a byte of each hash in a separate
+//! array: a miss, the common answer, reads only that array, which is a
 //! sixteenth of the table and stays in the second-level cache. Each table hashes
 //! by its own seed, so that no file can make its pairs collide; hash order
 //! never reaches a result. Pairs of the first ids, single bytes in most models,

@@ -33,7 +33,7 @@ pub(crate) fn has_several_words(token: &[u8]) -> bool {
     token.windows(2).any(|pair| pair[0].is_ascii_graphic() && pair[1] == b' ')
 }
 
-/// Whether a token of the list of merges begins those that join words: it has several words, or a comma or
+/// Whether a token of the list of merges begins the merges that join words: it has several words, or a comma or
 /// full stop of Chinese behind a character.
 fn joins_words(token: &[u8]) -> bool {
     let is_stop = |window: &[u8]| {

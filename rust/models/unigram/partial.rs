@@ -3,8 +3,8 @@
 //! How sums are rounded depends on all that was summed before (`viterbi`), so a part of
 //! a piece waits for the sum in front of it; but each unit's best way is the same up to
 //! some size of that sum ([`Margin`]). A partial result keeps the ways and these sizes, which is
-//! nearly all of the work; once the sum is known, it is added up unit by unit, and what
-//! is not certain is searched then. So the ids are those
+//! nearly all of the work; once the sum is known, it is added up unit by unit, and uncertain
+//! units are searched then. So the ids are those
 //! of the whole piece in one thread. The units are the ones that a worker finds.
 
 use super::memo::{COUNT, LIMIT, WITH_UNKNOWN, holds_unknown_token, kept_steps, steps, total_after};
