@@ -1,7 +1,7 @@
 """Section of the report: what offsets, padding, counting, threads and short texts cost more than ids.
 
-Repeated passes of sentitok alone: `encoding.py` has the rivals. Each process measures its calls in
-turns, so that a busy second hits all of them; medians of medians. `python benches/calls.py < job.json`
+Repeated passes of sentitok alone: `encoding.py` has the rivals. Each process measures its calls
+alternately, so that a busy second hits all of them; medians of medians. `python benches/calls.py < job.json`
 is one such process.
 """
 
@@ -25,7 +25,7 @@ from measure import ROUNDS, Row, markdown, median, megabytes
 # Of each call in a process.
 TURNS = 7
 TEXT_BYTES = 4_000_000
-# Characters of each text of a matrix, and of those that are encoded one by one.
+# Characters of each text of a matrix, and of texts that are encoded one by one.
 ALIKE = 1000
 N_PAGES = 300
 THREADS_BYTES = 16_000_000

@@ -1,7 +1,7 @@
 """The texts all benches read, so that every library gets the same bytes.
 
 Larger texts come from the folder named by `SENTITOK_DATA`; where it is absent
-the texts of `tests/data/corpus` stand in, and the names say so. Files are made
+the texts of `tests/data/corpus` are used instead, and the names say so. Files are made
 once, in `.benchmarks/corpora`, the same bytes each time.
 """
 

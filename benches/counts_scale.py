@@ -7,7 +7,7 @@
     python benches/counts_scale.py estimate corpus.txt...  --dry-run against the peak of the run
 
 Pieces are made of morphemes whose frequencies follow Zipf's law, as are the counts. Each training is a
-process of its own, whose peak memory is measured. Prints tables in Markdown.
+separate process, whose peak memory is measured. Prints tables in Markdown.
 """
 
 import argparse

@@ -2,7 +2,6 @@
 
 One process a measurement (`passes.py`), alternating; texts are compared outside the
 timing. Each library gets ids as it takes them fastest: arrays, or lists made before.
-Not for encoding (`encoding.py`).
 """
 
 import json

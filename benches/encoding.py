@@ -1,9 +1,9 @@
 """Section of the report: how fast each library encodes, and what it takes to be ready.
 
 Documents are whole lines, 4,096 characters or more each. One process a measurement
-(`passes.py`), each library by its fastest documented call (`libraries.py`), in
-turns; ids are compared outside the timing, and a library whose ids differ has no
-ratio. What we lose is in the tables as what we win is.
+(`passes.py`), each library by its fastest documented call (`libraries.py`),
+alternately; ids are compared outside the timing, and a library whose ids differ has no
+ratio. The tables show losses as well as wins.
 """
 
 import json
@@ -32,7 +32,7 @@ LONG_LIBRARIES = ("sentitok", "gigatoken", "tokenizers 1.0rc", "fastokens", "tok
 DOCUMENT_CHARACTERS = 4096
 # A library this many times slower than ours in the first round runs no other.
 FAR = 4
-# Where libraries with an environment of their own are installed (`make bench-all`).
+# Where libraries with a separate environment are installed (`make bench-all`).
 APART = Path(sys.prefix) / "apart"
 
 HEAD = ("library", "ids", "ready ms", "first pass MB/s", "ours / this", "repeat MB/s", "ours / this", "peak")
@@ -55,7 +55,7 @@ class Table:
     """The measurements of one tokenizer on one text.
 
     Attributes:
-        rows: the processes of each library, or why it has none.
+        rows: the processes of each library, or why it has no result.
         equal: whether a library's ids are ours.
     """
 
@@ -141,7 +141,7 @@ def run(job: Row, name: str) -> Row:
 
 
 def is_far(rows: Sequence[Row], ours: Sequence[Row]) -> bool:
-    """Whether a library is so much slower in both passes that one process tells enough."""
+    """Whether a library is so much slower in both passes that one process is enough."""
     return all(rows[0][key] > FAR * ours[0][key] for key in ("first_s", "repeat_s"))
 
 
@@ -171,7 +171,7 @@ def table(folder: Path, job: Row, corpus: Corpus, names: Iterable[str]) -> Table
 
 
 def jobs(folder: Path, vocabs: Path) -> dict[str, Row]:
-    """The published tokenizers, in the files that the libraries read; what is missing is written."""
+    """The published tokenizers, in the files that the libraries read; missing files are written."""
     import sentitok
 
     known: dict[str, Row] = {}
@@ -208,7 +208,7 @@ def as_on_the_hub(file: Path) -> str:
     """Writes a SentencePiece model's `tokenizer.json` as T5 and XLNet publish theirs; returns its path.
 
     There words are cut at blanks before the model, where a file saved by sentitok has no splitter,
-    as a `.model` has none.
+    as a `.model` does not have one.
     """
     tree = json.loads(file.read_text("utf-8"))
     steps = tree["normalizer"].get("normalizers", [tree["normalizer"]])

@@ -2,8 +2,8 @@
 
     python benches/front_page.py      # writes it; `report.py` does so as well
 
-Not for measuring, and no figure is typed: each row names its table on that page, and takes from it
-sentitok, tokenizers, and the fastest of all others.
+It measures nothing, and no figure is typed: each row names its table on that page, and takes from it
+sentitok, tokenizers, and the fastest of the remaining libraries.
 """
 
 import re

@@ -4,7 +4,7 @@ Each has less than 100 KB, or `n_bytes`, and comes with a text that hurts it mos
 To use a file is to load it, to encode 100 KB of that text with spans, to count
 and to decode its ids; this may take a second and 200 MB in all. Measured as well:
 the doctor, pruning and saving. A file may also be refused; then the time of that
-counts. Each is measured in a process of its own.
+counts. Each is measured in a separate process.
 """
 
 import multiprocessing
@@ -35,7 +35,7 @@ N_BYTES = 100_000
 #: Steps that a normalizer may have.
 N_STEPS = 64
 TEXT_BYTES = 100_000
-#: What is timed as use.
+#: The calls that are timed as use.
 USE = ("load", "encode", "count", "decode")
 
 # The format's file name, its bytes, and the text to encode, to be repeated.

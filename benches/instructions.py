@@ -65,7 +65,7 @@ def count(program: str, row: str) -> int:
     """
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
     if row.split("/")[0] in ("split", "encode", "decode"):
-        # What is made before is left out; it runs on the thread that measures.
+        # The preparation is left out; it runs on the thread that measures.
         command += ["--collect-atstart=no", "--toggle-collect=*measured*"]
     done = subprocess.run([*command, program, row], capture_output=True, text=True, check=False)
     match = re.search(r"Collected : (\d+)", done.stderr)
@@ -86,7 +86,7 @@ def counts() -> dict[str, int]:
 
 
 def differences(expected: dict[str, int], counted: dict[str, int]) -> list[str]:
-    """What is wrong with counts, a line each."""
+    """The differences of counts, a line each."""
     wrong = [f"{row}: no such row any more" for row in sorted(expected.keys() - counted.keys())]
     for row, n in counted.items():
         if row not in expected:

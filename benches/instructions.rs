@@ -2,7 +2,7 @@
 //!
 //! `instructions.py` runs each row under callgrind and compares what it counted
 //! with `instructions.json`; what a busy machine does to times does nothing to
-//! that. Without a row it prints their names. Not for times: see `throughput.rs`.
+//! that. Without a row it prints their names. `throughput.rs` measures times.
 //! One row does one thing, on one thread, on bundled texts; what it needs is made
 //! before, outside of [`measured`].
 
@@ -21,7 +21,7 @@ const SCRIPTS: &str = "udhr-23-languages.txt";
 /// What models are trained on: not the text they encode.
 const TRAINING: &str = "sherlock-holmes.txt";
 
-/// What is counted; callgrind knows it by its name.
+/// The measured call; callgrind knows it by its name.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
     black_box(work)()

@@ -1,7 +1,7 @@
 """How each library encodes and decodes: its fastest documented call from Python, on a number of threads.
 
-One row of `LIBRARIES` each. Not for measuring (`passes.py`) nor for training
-(`trainers.py`). It runs in environments without sentitok too: standard library
+One row of `LIBRARIES` each; `passes.py` measures them, and `trainers.py` trains. It runs in
+environments without sentitok too: standard library
 and NumPy alone are imported here.
 
 A loader gets the job and returns two functions: one that encodes documents, and
@@ -35,11 +35,11 @@ class Library:
     """One library.
 
     Attributes:
-        package: what is installed, with its version where it must be one.
-        module: what is imported.
+        package: the name to install, with its version where it must be one.
+        module: the name to import.
         load: makes the functions of a job.
         decoder: makes the function that decodes, if it can.
-        apart: whether it needs an environment of its own.
+        apart: whether it needs a separate environment.
     """
 
     package: str
@@ -185,7 +185,7 @@ def _json(job: Job) -> str:
     """The tokenizer.json of a job.
 
     Raises:
-        CannotLoadError: if it has none.
+        CannotLoadError: if the job has another file.
     """
     path: str = job["file"]
     if not path.endswith(".json"):

@@ -1,6 +1,6 @@
 """What all sections of the report do: run a job alternately with its rivals, and show medians.
 
-Every measurement is a process of its own (`worker.py`), alternating with
+Every measurement is a separate process (`worker.py`), alternating with
 its rivals, so that a busy minute of the machine hits all of them; what a library
 got is compared before its time is shown, and rows we lose stay in.
 """
@@ -55,7 +55,7 @@ def installed(names: Iterable[str]) -> list[str]:
 def in_turns(
     names: Sequence[str], run: Callable[[str], Row], rounds: int = ROUNDS
 ) -> dict[str, list[Row] | str]:
-    """Runs each library `rounds` times, in turns; a failure is its row."""
+    """Runs each library `rounds` times, alternately; a failure is its row."""
     results: dict[str, list[Row] | str] = {name: [] for name in names}
     for _ in range(rounds):
         for name in names:

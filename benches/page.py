@@ -1,6 +1,6 @@
 """docs/lab/benchmarks.md, section by section: each says when, where and of what it was measured.
 
-Not for measuring. A page is a head and sections, which begin with `## `; a section
+A page is a head and sections, which begin with `## `; a section
 that is measured again replaces the one with its title, or comes last.
 """
 

@@ -7,7 +7,7 @@
 Each figure is drawn by a command that anyone can type, or from `benches/models/results.jsonl`;
 docs/lab/pictures.md says of each what it was made from, at which commit and when. Runs have one thread
 and a seed, so on one machine the same code draws the same figures. The picture of the page is a browser's
-(`screenshot.py`), always PNG. Not for tables (`report.py`, `models/table.py`).
+(`screenshot.py`), always PNG. Tables are in `report.py` and `models/table.py`.
 """
 
 import argparse
@@ -152,7 +152,7 @@ def git(*args: str) -> str:
 
 
 def noted(folder: Path, made: dict[str, list[str]]) -> None:
-    """Writes where each figure comes from; of those not made now, what was written stays."""
+    """Writes where each figure comes from; keeps the entries of figures that are not drawn now."""
     path = ABOUT if folder == PICTURES else folder / "README.md"
     old = path.read_text("utf-8") if path.is_file() else ""
     sections = {part.split("\n", 1)[0].strip(): part for part in old.split("\n## ")[1:]}

@@ -1,6 +1,6 @@
 """Files behind HTTP and S3 on the loopback, compared with the same files on the disk.
 
-Both are answered by one small server in a process of its own, which sends ranges by `sendfile`; for S3 it
+Both are answered by one small server in a separate process, which sends ranges by `sendfile`; for S3 it
 answers what s3fs asks to read an object. (moto, which the tests use, is written in Python and copies a whole
 object for each range.) `read` is what the server can give at best: four threads of another process fetch the
 same ranges with `http.client` and drop them. Sources take turns; the best of several turns is shown, and the

@@ -2,7 +2,7 @@
 
 Counts and encodes a corpus (lines of the corpora of all benches, repeated and shuffled) by Ray and Dask with
 one local worker of one thread and with two, and prints for each the seconds, the ratio, whether the bytes are
-those of one process without an engine, and the peak memory of the driver. Each run is a process of its own,
+those of one process without an engine, and the peak memory of the driver. Each run is a separate process,
 and begins when its workers have done a small task. On a machine of two cores nothing else may run.
 """
 

@@ -1,7 +1,7 @@
 """The picture of the page in docs/pictures: a classifier that explains its answer, a model that continues.
 
-Drawn by a browser of the system, as `tests/browser.py` finds it. Not for the other figures, which
-`pictures.py` has drawn by commands; it calls this one too.
+Drawn by a browser of the system, as `tests/browser.py` finds it. `pictures.py` draws all other figures by
+commands, and calls this file too.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = "A warm and funny story, even if the ending is a little long."
-# What is on the page when its picture is taken.
+# The state of the page when its picture is taken.
 STEPS = (
     f"type: {TEXT}", "tick: effect of each token", "set: tokens 24, seed 4", "press: Continue",
     "point at: the second token that was written",

@@ -1,8 +1,8 @@
 """Section of the report: transformers' calls, accelerated against untouched, as serving engines make them.
 
 One process, one thread, alternating calls: the same prompt is never asked twice in a timing, as no
-server gets it twice. What both answer is compared outside the timing; a row whose answers differ
-shows no ratio. Not for the library's own calls (`encoding.py`, `decoding.py`).
+server gets it twice. Answers of both are compared outside the timing; a row whose answers differ
+shows no ratio. `encoding.py` and `decoding.py` measure the library's calls.
 """
 
 import json
@@ -55,7 +55,7 @@ def loaded(file: str) -> Any:
 
 
 def calls(tokenizer: Any, text: str) -> dict[str, tuple[Call, Sequence[Any]]]:
-    """What is measured, by name: a call of a tokenizer, and what it is called with in turn."""
+    """The measured calls, by name: a call of a tokenizer, and the arguments that it gets alternately."""
     per_id = len(text[:20_000]) / len(tokenizer(text[:20_000])["input_ids"])
     place = 0
 
@@ -122,7 +122,7 @@ def squad(untouched: Any, text: str) -> tuple[float, float, bool]:
 
 
 def seconds(tokenizer: Any, call: Call, given: Sequence[Any]) -> float:
-    """The time of a call; the first is not counted, in which what is made once is made."""
+    """The time of a call; the first is not counted, because it builds lazily made objects."""
     call(tokenizer, given[0])
     start = time.perf_counter()
     for each in given[1:]:
@@ -156,7 +156,7 @@ def measured(file: str, text_path: str) -> list[list[str]]:
 
 
 def answer(value: Any) -> Any:
-    """What is compared of an answer."""
+    """The part of an answer that is compared."""
     return dict(value) if hasattr(value, "keys") else value
 
 

@@ -4,7 +4,7 @@ Encodes, decodes, splits, counts and loads without pause, from several threads,
 texts that differ each time: words never seen, long runs, all scripts, now and
 then a text of many megabytes. Prints the resident memory every while, and ends
 with status 1 when more stays at the end than `docs/lab/performance.md` says: what
-stood at the start, what tokenizers and patterns keep, freed blocks that are kept
+memory at the start, memory of tokenizers and patterns, freed blocks that are kept
 for the next, and fragments. Nothing in the environment is set for it.
 """
 
@@ -58,7 +58,7 @@ def trim() -> None:
 
 
 def bound_mib() -> float:
-    """What may stay beside what stood at the start: see :func:`tokenizers`."""
+    """How much memory may remain above that of the start: see :func:`tokenizers`."""
     processors = len(os.sched_getaffinity(0))
     workers = processors * (5 * WORKER_MIB + UNIGRAM_WORKER_MIB + PATTERN_MIB)
     return workers + KEPT_MIB + FRAGMENTS_MIB
@@ -103,7 +103,7 @@ def trained() -> list[bytes]:
 
 
 def tokenizers() -> list[Tokenizer]:
-    """Those of :func:`trained`, which leaves its memory in a process of its own."""
+    """The tokenizers of :func:`trained`, which leaves its memory in a separate process."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return [Tokenizer.from_bytes(data) for data in pool.submit(trained).result()]
 
@@ -142,7 +142,7 @@ def main() -> int:
     parser.add_argument("--every", type=float, default=15, help="seconds between two lines")
     options = parser.parse_args()
     kept = tokenizers()
-    # What the first call imports stands there from the start.
+    # Memory of the imports of the first call is there from the start.
     kept[0].encode("once")
     trim()
     settled = resident_mib()

@@ -27,7 +27,7 @@ const NAMES: [&str; 10] = [
     "metaspace",
 ];
 
-/// The number of pieces and a sum that tells different ones apart.
+/// The number of pieces and a sum that differs between different ones.
 fn split(pre_tokenizer: &PreTokenizer, form: Option<Level>, text: &str) -> Result<(usize, usize)> {
     let (mut n, mut sum) = (0, 0_usize);
     pre_tokenizer.for_each_piece_by(form, text, |piece| {

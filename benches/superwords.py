@@ -3,7 +3,7 @@
     python benches/superwords.py train FILE [--vocab 32000] [--from 24000]
     python benches/superwords.py encode SUPERWORDS.json PLAIN.json FILE...
 
-`train` runs each training in a process of its own, alternately, and prints ratios of the best of several.
+`train` runs each training in a separate process, alternately, and prints ratios of the best of several.
 `encode` checks that ids equal those of tokenizers before it measures.
 """
 

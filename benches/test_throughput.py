@@ -1,7 +1,7 @@
-"""pytest-benchmark: throughput by task; what was computed is checked first.
+"""pytest-benchmark: throughput by task; results are checked first.
 
 For the comparison in docs/lab/benchmarks.md see `report.py`, which gives each
-library a process of its own. Here the same process runs again and again, so
+library a separate process. Here the same process runs again and again, so
 these figures are warm ones; use them to see your own change.
 """
 

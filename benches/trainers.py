@@ -1,6 +1,6 @@
 """How each library trains on a file: a table by model and library.
 
-From the path of the text to the trained model, by the quickest road each library
+From the path of the text to the trained model, by the quickest way each library
 documents for a file.
 """
 

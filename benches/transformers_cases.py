@@ -4,7 +4,7 @@
 
 Both runs use the installed transformers; CHECKOUT, its sources, gives the tests of a version near it. What
 they load from the hub is replaced by a tokenizer of the same class with a small vocabulary, so many cases
-fail in both runs: the page counts those that end otherwise. The tests need `parameterized`, which is
+fail in both runs: the page counts cases that end differently. The tests need `parameterized`, which is
 installed by hand.
 
 Not a test of ours: `tests/sentitok/test_acceleration.py` is. As a plugin of pytest, this module replaces the
@@ -122,7 +122,7 @@ def page(first: dict[str, Any], second: dict[str, Any], conditions: str) -> str:
 
 
 def versions(checkout: Path) -> str:
-    """What was run."""
+    """The versions of the run."""
     said = (checkout / "src" / "transformers" / "__init__.py").read_text("utf-8")
     match = re.search(r'__version__ = "([^"]+)"', said)
     installed = ", ".join(f"{name} {version(name)}" for name in ("sentitok", "transformers", "tokenizers"))
@@ -213,7 +213,7 @@ def local(name: Any) -> Any:
             build(_class_of[name], folder)
         except (
             Exception
-        ) as error:  # 2026-11-24: a class that cannot be built is told of, and its cases fail twice
+        ) as error:  # 2026-11-24: a class that cannot be built is reported, and its cases fail twice
             print(f"cannot build {name}: {error!r}", file=sys.stderr)
         finally:
             _building.pop()
@@ -319,7 +319,7 @@ def pytest_runtest_logreport(report: Any) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Leaves what was found for `run`."""
+    """Leaves the results for `run`."""
     if _MODE in os.environ:
         path = Path(os.environ[_FOLDER]) / f"{os.environ[_MODE]}.json"
         path.write_text(json.dumps({"results": _results, "made": _made}, indent=1), "utf-8")

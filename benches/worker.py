@@ -1,6 +1,6 @@
 """One measurement in a separate process: `python benches/worker.py < job.json`.
 
-A process of its own has cold caches and a peak memory that is its own. The job
+A separate process has cold caches and its own peak memory. The job
 is a JSON object with a `task`; the result is one JSON object on stdout.
 How each library trains: `trainers.py`.
 """

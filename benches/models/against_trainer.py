@@ -2,8 +2,8 @@
 
     python benches/models/against_trainer.py             # needs transformers and accelerate
 
-Model, tokenizer, rows and machine are the same; each side runs as a process of its own, in
-turns, and the median counts. The Trainer stands with its default settings (batches of 8 in
+Model, tokenizer, rows and machine are the same; each side runs as a separate process,
+alternately, and the median counts. The Trainer runs with its default settings (batches of 8 in
 random order, padded to the longest row) and once more with ours (batches of 128, grouped by
 length). Both include all that a step costs: reading, forward, backward, optimiser; ours also
 the averaged weights. Appends to `results.jsonl`; exits with 1 if ours is less than TIMES times as fast as the

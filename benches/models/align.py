@@ -107,7 +107,7 @@ def prepare(folder: Path, seed: int, asked: argparse.Namespace) -> bool:
 
 
 def configured(folder: Path, seed: int, asked: argparse.Namespace) -> Any:
-    """Returns the recipe, with what is set above it."""
+    """Returns the recipe, with the assignments above it."""
     more: dict[str, Any] = {}
     for assignment in asked.set:
         set_value(more, assignment)

@@ -5,7 +5,7 @@
     python benches/models/auto.py --seed 1       # other rows of the same sets
     python benches/models/auto.py --budget 120   # seconds of CPU that auto may take
 
-Of each set, 300, 600, 1,200 and 2,400 rows train and the others judge. Every architecture is trained with its
+Of each set, 300, 600, 1,200 and 2,400 rows train and the rest judge. Every architecture is trained with its
 defaults on the same rows; "best" is the one with the highest accuracy on the rows that judge, which no choice
 could know. The bar is a mean gap of at most one point, half a point where 1,200 rows or more train.
 """

@@ -2,7 +2,7 @@
 
     python benches/models/auto_order.py                  # all cells, a quarter of an hour
     python benches/models/auto_order.py tweets           # cells whose name has this
-    python benches/models/auto_order.py --table          # prints what was measured
+    python benches/models/auto_order.py --table          # prints the results
 
 Models learn from a part of a set's training rows and are scored on its dev
 part; sealed parts are not read. One seed, one thread: the table is for an order, not for a verdict. Models
@@ -77,7 +77,7 @@ SETS: dict[str, Callable[[Path], list[Parts]]] = {
 
 
 def material(texts: Texts, data: Path) -> Parts:
-    """So many training rows, in equal steps, and of dev at most `DEV_ROWS`; what is left over joins dev."""
+    """So many training rows, in equal steps, and of dev at most `DEV_ROWS`; the remaining rows join dev."""
     parts = SETS[texts.of_set](data)[0]
     train, dev = parts.train, parts.dev
     if texts.n_rows is not None:
@@ -100,7 +100,7 @@ def measure(texts: Texts, arch: str, data: Path) -> Result:
     parts = material(texts, data)
     config = configured(tree_of(texts, arch), 0, data)
     with tempfile.TemporaryDirectory() as folder:
-        trained(config, fewer(parts, 100), Path(folder) / "first")  # what is imported is not counted
+        trained(config, fewer(parts, 100), Path(folder) / "first")  # the time of imports is not counted
         began = time.process_time()
         trained(config, parts, Path(folder))
         seconds = time.process_time() - began

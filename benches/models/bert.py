@@ -1,6 +1,6 @@
-"""BERT from nothing, and what pre-training on reviews is worth to a classifier of the same shape.
+"""BERT from nothing, and the gain of a classifier of the same shape from pre-training on reviews.
 
-    python benches/models/bert.py --list                    # the steps: what is there, what is left
+    python benches/models/bert.py --list                    # the steps: finished and remaining ones
     python benches/models/bert.py                           # all of them, hours of one core; judged on dev
     python benches/models/bert.py kaggle:gpt --seconds 150  # of one model; type it again to continue
     python benches/models/bert.py kaggle:gpt --test         # once, when nothing is left to choose
@@ -12,8 +12,8 @@ written and cut as the phrases are. Each becomes classifiers of phrases or revie
 with the weights it is drawn with: same shape, tokenizer and settings. For each alone, dev chooses one of
 RATES and one of WAYS, with the first seed. Each model is pre-trained once, so intervals are over
 seeds of fine-tuning and over rows. `--test` judges on the sealed part, appends a line for each
-architecture to `results.jsonl` and, of IMDB, writes a submission. Not for published checkpoints
-(`senti train --arch hf:PATH`).
+architecture to `results.jsonl` and, of IMDB, writes a submission. `senti train --arch hf:PATH` trains
+published checkpoints.
 """
 
 import argparse
@@ -44,7 +44,7 @@ from sentitok import Tokenizer
 from sentitok.atomic import write as write_atomically
 
 # Upper ends of the bins of the histogram of lengths, in tokens.
-# Accuracy that pre-training must be worth, and the CPU seconds it may take.
+# The gain in accuracy that the bar asks of pre-training, and the CPU seconds it may take.
 GAIN, SECONDS = 0.01, 1800.0
 LENGTHS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -73,7 +73,7 @@ def judged(runs: dict[str, list[Path]], table: Table) -> dict[str, Any]:
 
 
 def say(place: str, reached: dict[str, Any]) -> None:
-    """Prints what was reached."""
+    """Prints the results."""
     for kind, of_seeds in reached["scores"].items():
         accuracies = [one["accuracy"] for one in of_seeds]
         print(f"{place}, {kind}: {np.mean(accuracies):.4f}, of {len(accuracies)} seeds")
@@ -153,7 +153,7 @@ def of_base(run: Path) -> dict[str, Any]:
 
 
 def show(bench: Bench, asked: dict[str, list[str]]) -> None:
-    """Prints what is there."""
+    """Prints the finished steps."""
     for name in BASES:
         run = bench.base_folder(name)
         state = "there" if finished(run) else "to do"
@@ -165,7 +165,7 @@ def show(bench: Bench, asked: dict[str, list[str]]) -> None:
 
 
 def go(bench: Bench, asked: dict[str, list[str]]) -> dict[str, dict[str, list[Path]]] | None:
-    """Trains what is asked for; returns the runs by set and kind, `None` where the time ended before."""
+    """Trains the requested models; returns the runs by set and kind, `None` where the time ended before."""
     done: dict[str, dict[str, list[Path]]] = {}
     for of_set, kinds in asked.items():
         for kind in kinds:

@@ -1,9 +1,9 @@
-"""`continue_texts`: how a language model continues the beginnings of texts, and what that is worth.
+"""`continue_texts`: how a language model continues the beginnings of texts, and scores of that.
 
 Reports of style transfer score BLEU against the rest of each text, before and after fine-tuning. It rewards
-the very words of one rest among many that would do, so what says more stands beside it: the perplexity of
+the very words of one rest among many that would do, so more telling scores are next to it: the perplexity of
 the rests, how much the continuations repeat (distinct n-grams), and which share of their words was copied
-from the texts that were trained on. Not for drawing texts (`language_model.py`).
+from the training texts. `language_model.py` draws texts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ class Continued:
 
         Args:
             training: the texts that were trained on, which words are copied from.
-            n_copied: words that must stand together to count as copied.
+            n_copied: adjacent words that count as copied.
 
         Returns:
             `texts`, `left_out`, `bleu` with its `signature`, `perplexity` and `bits_per_byte`; `distinct_1`,
@@ -102,7 +102,7 @@ def continue_texts(
             has more tokens alone than in the text, as where a character is divided.
         prompt_tokens: tokens of a beginning, from 1 on.
         new_tokens: tokens of a continuation at most, and of a rest, from 1 on.
-        seed: what is drawn by.
+        seed: of the draws.
         temperature: see `LanguageModel.generate`.
 
     Raises:
@@ -173,11 +173,11 @@ def _ngrams(words: Sequence[str], n: int) -> Iterable[tuple[str, ...]]:
 
 
 class Copies:
-    """What texts have in common with those that were trained on.
+    """Adjacent words that texts have in common with training texts.
 
     Args:
         training: the texts that were trained on.
-        n: words that must stand together to count as copied.
+        n: how many adjacent words count as copied.
     """
 
     def __init__(self, training: Iterable[str], n: int = 8) -> None:

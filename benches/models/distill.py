@@ -45,7 +45,7 @@ from sentimodels.runs.execute import resume, train
 from sentimodels.runs.families import resolve
 from sentimodels.runs.tables import Tables
 
-# Accuracy that a teacher must be worth.
+# The gain in accuracy that the bar asks of a teacher.
 GAIN = 0.005
 ROW = "lstm"
 # Rows among whose seeds dev chooses the teacher, and how many of each. One seed of bow, tfidf with
@@ -150,7 +150,7 @@ def students(
 
 
 def phrases(data: Path, n: int, parts: Parts) -> list[str]:
-    """Returns phrases of reviews, what stands between two marks, evenly apart; none that judges."""
+    """Returns phrases of reviews, the texts between two marks, evenly apart; none that judges."""
     judge = {fold(text) for table in (parts.dev, parts.sealed()) for text in table.texts}
     distinct: dict[str, str] = {}
     for text in read_table(data / FILES["imdb"]).texts:
@@ -161,10 +161,10 @@ def phrases(data: Path, n: int, parts: Parts) -> list[str]:
 
 
 def more(table: Table, texts: list[str]) -> Table:
-    """Returns a table with texts that have no label, each a group of its own."""
+    """Returns a table with texts that have no label, each a separate group."""
     blank = [""] * len(texts)
     groups = None if table.groups is None else table.groups + [f"unlabelled-{n}" for n in range(len(texts))]
-    # Rows of no file: the training part's, and others.
+    # Rows of no file: the training part's, and further ones.
     sha256 = hash_rows([*table.texts, *texts], None)
     return Table(table.texts + texts, table.labelled() + blank, groups, None, table.source, sha256)
 
@@ -186,7 +186,7 @@ def judged(out: Path, seeds: int, table: Table) -> tuple[dict[str, list[dict[str
 
 
 def tell(place: str, scores: dict[str, list[dict[str, Any]]], gain: Joint) -> bool:
-    """Prints what was reached; returns whether the bar is met."""
+    """Prints the results; returns whether the bar is met."""
     for kind, of_seeds in scores.items():
         accuracies = [one["accuracy"] for one in of_seeds]
         print(f"{place}, {kind}: {np.mean(accuracies):.4f}, of {len(accuracies)} seeds")

@@ -6,7 +6,7 @@
 The model is `--preset large --tied` with 50,257 tokens and rows of 1,024, trained by `senti pretrain`'s own
 code; the bundled novels are its corpus, read again and again, as a step takes as long whatever the tokens
 are. Speed is the median of what `metrics.jsonl` records after the first third, which compiles and warms up.
-The bar is that of one H200; on another device the speed is told without it.
+The bar is that of one H200; on another device the speed is printed without it.
 """
 
 import argparse

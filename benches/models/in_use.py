@@ -60,12 +60,12 @@ Row = dict[str, Any]
 
 
 def row(what: str, figures: list[float], bar: str | None = None) -> Row:
-    """What was measured, each time; `bar` names one of `BARS`."""
+    """A row of measured figures; `bar` names one of `BARS`."""
     return {"what": what, "bar": bar, "figures": figures}
 
 
 def with_bytecode(folder: Path) -> dict[str, str]:
-    """Variables of what is run: an installed package has its bytecode. The first call writes it."""
+    """Environment of the measured command, with a cache of bytecode; the first call writes it."""
     return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
 
 

@@ -1,8 +1,8 @@
 """Intervals that join seeds and rows: another seed and other rows would both have given another score.
 
-Not for one run (`metrics.py`). `level` and the differences are of labels; `of_score` takes any other
+`metrics.py` has intervals of one run. `level` and the differences are of labels; `of_score` takes any other
 score that drawn rows have. A replicate draws groups of rows with replacement, the same for all seeds and
-both sides, and seeds with replacement, those of each side by themselves. A few seeds spread less than
+both sides, and seeds with replacement, separately for each side. A few seeds spread less than
 seeds do, and how much is itself uncertain: the spread between seeds is widened as Student's t widens it
 (Efron and Tibshirani 1993, 5.3 and 12.5).
 """

@@ -5,7 +5,7 @@
 
 Blocks of width 128 with about as many parameters read one text of 128 to 16,384 tokens: a forward and
 backward pass, as in training, float32, one thread. CPU seconds count, of the quickest of some tries, and the
-peak of memory above what is in use before, where /proc tells it. Each point is a line of a file of its own,
+peak of memory above the memory in use before, where /proc has it. Each point is a line of a separate file,
 whose points a later call skips, and with `--write` of `results.jsonl`.
 """
 
@@ -45,7 +45,7 @@ def _attention(kind: str, causal: bool = False) -> dict[str, Any]:
     )
 
 
-# The one that others are compared with stands first, of those that read both ways and of the causal ones.
+# The ones to compare with come first, of the kinds that read both ways and of the causal ones.
 TWO_WAY, CAUSAL = "softmax", "softmax, causal"
 # Its matrices of all pairs of tokens take gigabytes where texts are longer.
 PLAIN, PLAIN_LENGTH = "softmax, written out", 4096
@@ -156,7 +156,7 @@ def main() -> int:
     torch.set_num_threads(1)
     began, left = time.monotonic(), 0
     points = there(asked.out)
-    # Short texts of all kinds first, so that what is there can be compared.
+    # Short texts of all kinds first, so that an incomplete file can be compared.
     for length in asked.lengths:
         for kind in asked.kinds:
             if (kind, length) in points or (kind == PLAIN and length > PLAIN_LENGTH):

@@ -105,7 +105,7 @@ def made(data: Path) -> dict[str, Rows]:
 def joined(draw: random.Random, by_source: dict[str, list[str]], n: int) -> Iterator[tuple[str, list[str]]]:
     """Yields texts of sentences of one to four sources."""
     names = sorted(set(by_source) - {NOTHING})
-    # Some sources are ten times as frequent as others.
+    # Some sources are ten times as frequent as the rarest.
     weights = np.geomspace(1, 0.1, len(names))
     for _ in range(n):
         if draw.random() < 1 / 12:

@@ -5,7 +5,7 @@
 
 Bar: the same label for every text and probabilities within 1e-4. The texts are of the data folder, in two
 scripts and of one word to hundreds; each run is trained on other rows for some steps, since equality is
-that of graphs, not of scores. Not for speed, nor for what is refused (`tests/sentimodels/test_onnx.py`).
+that of graphs, not of scores. `tests/sentimodels/test_onnx.py` tests what is refused.
 Exits with 1 where a graph differs.
 """
 
@@ -29,7 +29,7 @@ from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
 
 COMMAND = "python benches/models/onnx_equal.py"
-# Texts that are asked, from the end of each file; those that are trained on, from the beginning.
+# Texts that are answered, from the end of each file; training texts are from the beginning.
 ASKED = {
     FILES["tweets"]: 6_000, FILES["kaggle"]: 2_800,
     FILES["chinese"]: 1_000, FILES["imdb"]: 200,

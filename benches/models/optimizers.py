@@ -6,8 +6,8 @@
 
 All sides train a `gpt` of preset nano on the same reviews, and each takes the peak rate of `RATES` that is
 best on dev, the validation part, with the first seed. Reviews of IMDB's test part judge. A seed draws the
-weights and the order of the rows. Not for rates of the other presets, nor for their number of tokens: here it
-is a thirtieth of what the preset trains on. Needs the data of `SENTITOK_DATA`.
+weights and the order of the rows. Other presets and numbers of tokens may need other rates: here it is a
+thirtieth of the preset's tokens. Needs the data of `SENTITOK_DATA`.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from sentitok import train_bpe
 
 SEEDS = range(3)
 RATES = (1e-3, 3e-3, 6e-3, 1.2e-2, 2.4e-2)
-# The settings of TinyLLM are those that docs/how-to/pretrain.md gives as options.
+# docs/how-to/pretrain.md gives the settings of TinyLLM as options.
 SIDES: dict[str, dict[str, Any]] = {
     "TinyLLM's": {
         "betas": [0.9, 0.999],
@@ -66,7 +66,7 @@ def folder_of(out: Path, side: str, rate: float, seed: int) -> Path:
 
 
 def trained(side: str, rate: float, seed: int, asked: argparse.Namespace) -> dict[str, Any] | None:
-    """Trains a side; returns what is known of it, `None` where the time ended before."""
+    """Trains a side; returns its scores, `None` where the time ended before."""
     corpus, tokenizer = corpus_of(asked.out)
     tree = {
         "arch": "gpt", "preset": "nano",

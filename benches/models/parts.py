@@ -1,9 +1,9 @@
 """The three parts of each labelled set: train, dev for every choice, sealed for verdicts.
 
-Not for training (`train_one.py`). The sealed part is a function: it is read once all is chosen,
+`train_one.py` trains. The sealed part is a function: it is read once all is chosen,
 never before. Where a set has groups (phrases of a sentence), parts are cut by group. On the Kaggle
 phrases the sealed part is the fifth of the sentences that earlier pages called `valid`, and dev is a
-tenth of the others. Sets without a test part of their own are cut into folds, each sealed once.
+tenth of the rest. Sets without a test part are cut into folds, each sealed once.
 """
 
 from collections.abc import Callable, Iterator

@@ -9,12 +9,12 @@ AdamW, clipping, the table read as head), in float32, which is the default on a 
 autocast: ours, by `senti pretrain`'s own task and trainer;
 torch's `nn.TransformerEncoderLayer` with a causal mask, pre-norm, learned positions and a feed-forward part
 as wide as gives it as many parameters; and transformers' GPT-2 with nanoGPT's step. All read the same ids.
-Each runs in a process of its own (`pretrain_sides.py` says why). They take turns, `--rounds` times `--steps`
-steps each, after a warm-up that is not counted; the medians are compared, and beside them tokens per CPU
+Each runs in a separate process (`pretrain_sides.py` says why). They take turns, `--rounds` times `--steps`
+steps each, after a warm-up that is not counted; the medians are compared, and next to them tokens per CPU
 second, which a busy machine disturbs less (with one thread: threads that wait for each other count as busy).
-Then the matrix products and the attention of our step are timed, each alone: what is left if all else
+Then the matrix products and the attention of our step are timed, each alone: the time of a step if all else
 took no time. A processor without bfloat16 products (avx512_bf16, amx) emulates them; without AVX-512 that
-takes hours, so there float32 alone is measured, and written to a file of its own. What is compared is a
+takes hours, so there float32 alone is measured, and written to a separate file. The comparison is of a
 step: not how well a model learns, though losses are printed to show that all three do. Exits with 1 where a
 bar is missed.
 """
@@ -53,7 +53,7 @@ COMMAND = "python benches/models/pretrain.py"
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 PLAIN, OURS, GPT2 = "plain torch", "ours", "transformers GPT-2"
 COMPILED = f"{OURS}, compiled"
-# Times the tokens a second of others.
+# The least speed, as a multiple of another side's tokens a second.
 BARS = {PLAIN: 1.3, GPT2: 1.0}
 Turn = dict[str, Any]
 
@@ -104,7 +104,7 @@ def attention(rows: int, kind: torch.dtype) -> Callable[[], None]:
 
 
 def take_turns(names: list[str], course: Course, *, compiled: bool) -> dict[str, list[Turn]]:
-    """Has each side take its turns, one after another; all others wait meanwhile."""
+    """Has each side take its turns, one after another, while the rest wait."""
     context = multiprocessing.get_context("spawn")
     processes, pipes, turns = [], {}, {name: list[Turn]() for name in names}
     for name in names:

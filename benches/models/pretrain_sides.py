@@ -1,6 +1,6 @@
-"""What `pretrain.py` compares: our trainer and the models of others, each in a process of its own.
+"""The sides of `pretrain.py`: our trainer and models of other libraries, each in a separate process.
 
-`pretrain.py` says what is measured of them. In one process the sides would change each other's speed, because
+`pretrain.py` describes the measurements. In one process the sides would change each other's speed, because
 blocks of 160 MB, such as whole logits, move the limits of glibc's allocator. All read the same ids.
 """
 
@@ -128,7 +128,7 @@ class Course:
 
 
 class Turns:
-    """The turns of a side, as its process is told them through a pipe."""
+    """The turns of a side; its process gets commands through a pipe."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe

@@ -12,7 +12,7 @@ Tree = dict[str, Any]
 _Key = TypeVar("_Key")
 
 SEEDS = 3
-# Peak rates of fine-tuning, by set and architecture; those that no kind had chosen before, of 1e-2 to 1e-4,
+# Peak rates of fine-tuning, by set and architecture; rates of 1e-2 to 1e-4 that no kind had chosen before
 # are left out of `bert` on phrases. Of reviews, which take longer, the one that all kinds have chosen on
 # phrases. What each reached on dev is in the result.
 RATES: dict[tuple[str, str], tuple[float, ...]] = {
@@ -20,7 +20,7 @@ RATES: dict[tuple[str, str], tuple[float, ...]] = {
     ("kaggle", "gpt"): (3e-3, 1e-3, 3e-4),
     ("imdb", "bert"): (1e-3,),
 }
-# How a classifier may be fine-tuned besides. Models are pre-trained with whole embeddings: one that starts
+# Further settings of fine-tuning. Models are pre-trained with whole embeddings: one that starts
 # from such a model may want more of them than one whose weights are drawn.
 WAYS: dict[str, Tree] = {
     f"embedding dropout {share}": {"model": {"embedding_dropout": share}} for share in (0.5, 0.1)
@@ -98,7 +98,7 @@ OF_SET: dict[str, Tree] = {
 # Dropout is the classifier's own, whatever the base had.
 OF_ARCH: dict[str, Tree] = {
     "bert": {"model": {"dropout": 0.1}},
-    # Read forward, as in pre-training: of reviews cut by BPE better than both ways, from whichever weights.
+    # Read forward, as in pre-training: of reviews cut by BPE better than both ways, from any weights.
     "gpt": {"model": {"pooling": "mean-max", "causal": True}},
 }
 

@@ -1,6 +1,6 @@
 """The runs of `bert.py`: models that are pre-trained, and classifiers that start from them, in a folder.
 
-Not for what there is to train (`pretrained_rows.py`), nor for judging it (`bert.py`).
+`pretrained_rows.py` lists the models, and `bert.py` judges them.
 """
 
 import json

@@ -54,7 +54,7 @@ def append(
     """Appends one run.
 
     Args:
-        row: what was measured, as in `kaggle:bow`.
+        row: the measured row, as in `kaggle:bow`.
         command: how to measure it again.
         settings: what decides the figures.
         scores: the figures, by part where parts are scored.

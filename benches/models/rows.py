@@ -152,7 +152,7 @@ class Small:
     """A row of the quick version: few rows, small sizes, and the accuracy it must reach on dev.
 
     The bars of small sizes are some three standard errors above what always answering "neutral"
-    gives (0.512), and as far below what was reached when they were set.
+    gives (0.512), and as far below the results when they were set.
     """
 
     limit: int | None

@@ -8,7 +8,7 @@
     python benches/models/run.py --small             # two minutes: few rows, small sizes, nothing is written
 
 Each run is a process with one thread (`--jobs 2` has two at a time). Rows choose on dev and are judged once
-on the sealed part; while it runs, only scores on dev are printed. `table.py` prints what was measured.
+on the sealed part; while it runs, only scores on dev are printed. `table.py` prints the results.
 """
 
 import argparse

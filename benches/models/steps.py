@@ -1,7 +1,7 @@
 """Steps of a long benchmark: each is a run that begins, resumes where it was stopped, or is there already.
 
-Not for what a benchmark measures. A step that is cut off, by its time, by Ctrl-C or by a kill, leaves a run
-directory that the same command resumes; one that has finished is only read.
+The measurements are in the benchmarks. A step that is cut off, by its time, by Ctrl-C or by a kill, leaves a
+run directory that the same command resumes; one that has finished is only read.
 """
 
 import argparse
@@ -82,7 +82,7 @@ def translated(
 
 
 def cpu_seconds(run: Path) -> float:
-    """Returns the processor time of all calls that worked on a run, those that were killed left out."""
+    """Returns the processor time of all calls that worked on a run, without calls that were killed."""
     path = _beside(run)
     return float(path.read_text("utf-8")) if path.is_file() else 0.0
 

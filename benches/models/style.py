@@ -6,9 +6,9 @@
 
 The base is a `gpt` that is pre-trained on plays, the tuned one the same model trained on 124 of the 154
 sonnets. Both continue other sonnets after their first 100 tokens. A seed draws the weights, the order of
-the texts and what is written. BLEU against the rest of a sonnet is what reports of style transfer give;
-perplexity of the rests, distinct n-grams and the share of words that were copied from training stand beside
-it. Needs the data of `SENTITOK_DATA` and sacrebleu.
+the texts and the draws. BLEU against the rest of a sonnet is the score of reports on style transfer; next to
+it are perplexity of the rests, distinct n-grams and the share of words that were copied from training.
+Needs the data of `SENTITOK_DATA` and sacrebleu.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from sentimodels.runs.families import LANGUAGE_MODEL
 
 SONNETS, PLAYS = (f"corpora/{name}.txt.xz" for name in ("shakespeare-sonnets", "tinyshakespeare"))
 SEEDS = range(5)
-# Tokens of a beginning, and of what is made of it.
+# Tokens of a beginning, and of its continuation.
 PROMPT, NEW = 100, 100
 
 
@@ -44,7 +44,7 @@ def text_of(name: str) -> str:
 
 
 def sonnets_of(text: str) -> list[str]:
-    """Returns the sonnets of the file, which stand under their numbers."""
+    """Returns the sonnets of the file, which are under their numbers."""
     parts = re.split(r"^\d+\s*$", text, flags=re.M)[1:]
     return ["\n".join(line.strip() for line in part.strip().splitlines()) for part in parts]
 

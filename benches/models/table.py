@@ -4,7 +4,7 @@
     python benches/models/table.py kaggle imdb      # these
     python benches/models/table.py kaggle:bow --all # every run of a row, oldest first
 
-A row that has parts (`dev`, `sealed`) shows its accuracy there, in the mean over seeds, beside the bars of
+A row that has parts (`dev`, `sealed`) shows its accuracy there, in the mean over seeds, next to the bars of
 `rows.py`. Any other row shows its scores as they are.
 """
 
@@ -42,7 +42,7 @@ def line(name: str, runs: list[Result]) -> list[str]:
 
 
 def judged(bar: Bar, by_row: dict[str, list[Result]]) -> str:
-    """Says what a bar asks, what was reached, and whether that is enough."""
+    """Says what a bar asks, the result, and whether that is enough."""
     runs = by_row.get(bar.row)
     if runs is None:
         return f"{bar.row}: not measured"

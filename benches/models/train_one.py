@@ -99,7 +99,7 @@ def one(
         made: one set, or its folds.
         out: where answers are kept for mixtures, without suffix, or `None`.
         again: whether to train once more on train and dev.
-        others: tables that are scored too.
+        others: further tables that are scored.
     """
     dev, sealed = [], []
     beside: dict[str, Any] = {}

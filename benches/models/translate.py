@@ -69,7 +69,7 @@ MULTI30K = {
     "train": "multi30k-en-de/train.{}.gz", "valid": "multi30k-en-de/val.{}.gz",
     "test": "multi30k-en-de/test_2016_flickr.{}.gz",
 }  # fmt: skip
-# Of WMT's news and debates, 10,000 pairs; the 50 beside them judge.
+# Of WMT's news and debates, 10,000 pairs; 50 further ones judge.
 WMT = {"train": "wmt-en-de-10k/train.{}.xz", "test": "wmt-en-de-10k/val.{}.xz"}
 ROWS = {
     "multi30k": Row(MULTI30K, bleu=30.0, seconds=3600.0),
@@ -137,7 +137,7 @@ def settings(config: TranslationConfig) -> dict[str, Any]:
 
 
 def configured(row: Row, seed: int, threads: int, assignments: list[str]) -> TranslationConfig:
-    """Returns the recipe for a row, with what is set above it."""
+    """Returns the recipe for a row, with the assignments above it."""
     recipe = read_toml(Path(__file__).with_name(f"{row.recipe}.toml"))
     more: dict[str, Any] = {}
     if row.prompted:

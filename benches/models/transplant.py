@@ -8,7 +8,7 @@ the same model gets other tokenizers by every method. Bits per byte of the held-
 do not depend on the tokenizer: at once, and after a few steps of `senti pretrain --init`, next to a new model
 that learns as many steps. Last, the time of `sentitok transplant` is compared with that of copying the file,
 on tables as wide as those of GPT-2. Checks that a vocabulary that only lost tokens or got new ones keeps the
-rows of all others.
+rows of all remaining tokens.
 """
 
 import argparse

@@ -5,8 +5,8 @@
 A variant that was only ever run at the rate of its default might lose by that alone. So every row that
 is trained by steps, defaults too, is trained on a quarter of its training rows with half, once and
 twice the rate of its architecture, one seed each, and scored on dev. The default stays unless another
-rate gains more than MARGIN, about what a seed changes: what wins by less wins by chance. The sealed
-part is never read. Not for other settings: those are the row's name.
+rate gains more than MARGIN, about what a seed changes, because a smaller gain is chance. The sealed
+part is never read. Other settings are part of the row's name.
 """
 
 import sys
