@@ -125,6 +125,11 @@ def test_random_tokenizers(kind: str) -> None:
     check_all(kind, range(FEW))
 
 
+def test_an_added_token_that_is_the_unknown_one_too() -> None:
+    """Its offsets are trimmed by what stood in the text, those of an unknown word are not."""
+    assert check("wordpiece", 22_676)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_random_tokenizers(kind: str) -> None:

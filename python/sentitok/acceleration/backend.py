@@ -260,11 +260,13 @@ class Running:
             file=file,
             copies=[copy],
         )
-        if any(n != 1 + has_pair for (_, has_pair), n in n_sequences.items()):
-            return known
         unknown = getattr(backend.model, "unk_token", None)
         if unknown is not None and backend.token_to_id(unknown) in known.odd_ids:
-            return known  # it is spelled as in the text where it was added, and not for an unknown word
+            # An added token is spelled as in the text, an unknown word is not. Ids do not tell which of
+            # the two it is, and offsets can be trimmed by the spelling.
+            return replace(known, has_offsets=False)
+        if any(n != 1 + has_pair for (_, has_pair), n in n_sequences.items()):
+            return known
         with known.copy_of_backend() as copy:
             known = replace(known, states_shift=_states_shift(copy, file, has_offsets))
             return known if states_agree(known, copy) else replace(known, states_shift=None)
