@@ -36,7 +36,7 @@ def one_loss(made: Path, label_weight: float, labels: list[int]) -> float:
     """The loss of a batch of three texts by a fresh student, summed."""
     from sentimodels.models import build
     from sentimodels.runs.encoded import task_of
-    from sentimodels.runs.tables import Taught
+    from sentimodels.runs.tables import SoftLabels
     from sentimodels.text.encoder import encoder_for
 
     config = student(made, task={"label_weight": label_weight, "temperature": 2.0})
@@ -46,7 +46,7 @@ def one_loss(made: Path, label_weight: float, labels: list[int]) -> float:
     module = build(config.arch, config.model, encoder.inputs(2)).eval()
     answers = np.array([[0.1, 0.9], [0.8, 0.2], [0.5, 0.5]], np.float32)
     tables = Tables.of(Table.of(texts, ["neg", "pos", "neg"]))
-    tables.taught = Taught(answers, None, None, ())
+    tables.soft_labels = SoftLabels(answers, None, None, ())
     task = task_of(config, tables, encoder.encode(texts), np.array(labels), None, None, None)
     (batch,) = task.batches(0, 0, 0, 1)
     with torch.no_grad():
@@ -323,11 +323,11 @@ def test_some_rows_keep_what_the_teacher_answers(made: Path) -> None:
     config = resolve_distillation({"arch": "cnn", "task": {"teacher": teacher}})
     loaded = Classifier.load(made / "teacher")
     whole = taught_tables(config, made / "teacher", loaded, None, None)
-    assert whole.taught is not None
+    assert whole.soft_labels is not None
     some = whole.some(range(0, 20, 5))
-    assert some.taught is not None
+    assert some.soft_labels is not None
     assert (some.valid, some.test) == (None, None)
     assert some.train.texts == whole.train.texts[0:20:5]
-    np.testing.assert_array_equal(some.taught.train, whole.taught.train[0:20:5])
-    np.testing.assert_array_equal(some.to_fit(), whole.taught.train[0:20:5].argmax(1))
-    assert len(whole.train) == len(whole.taught.train) == 360
+    np.testing.assert_array_equal(some.soft_labels.train, whole.soft_labels.train[0:20:5])
+    np.testing.assert_array_equal(some.to_fit(), whole.soft_labels.train[0:20:5].argmax(1))
+    assert len(whole.train) == len(whole.soft_labels.train) == 360

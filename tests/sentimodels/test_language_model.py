@@ -13,7 +13,7 @@ from sentimodels.models.language import CausalModel, MaskedModel, build_language
 from sentimodels.runs.directory import finish_run
 from sentimodels.runs.families import CLASSIFIER, LANGUAGE_MODEL, PRESETS
 from sentimodels.runs.language_directory import begin_language_run, load_language_model
-from sentimodels.runs.tables import common_rows
+from sentimodels.runs.tables import shared_validation_rows
 from sentimodels.runs.verify import verify
 from sentitok import Tokenizer, train_bpe
 
@@ -179,7 +179,7 @@ def test_a_run_is_loaded_as_it_was_saved(arch: str, tokenizer: Tokenizer, tmp_pa
     with pytest.raises(CheckpointError, match="a language model, not a classifier"):
         CLASSIFIER.load(folder)
     with pytest.raises(CheckpointError, match="a language model, not a classifier"):
-        common_rows([folder, folder])  # as `senti ensemble` does
+        shared_validation_rows([folder, folder])  # as `senti ensemble` does
     with pytest.raises(CheckpointError, match="holds a run already"):
         begin_language_run(folder, config, tokenizer, {})
 

@@ -163,14 +163,14 @@ def _rows(
     reading: Reading,
 ) -> "tuple[Table, Table | None]":
     """Returns the rows to choose on, and those to judge on, if there are any."""
-    from ..runs.tables import common_rows
+    from ..runs.tables import shared_validation_rows
 
     where = reading["where"]
     flags = {**reading, "where": None}
     if dev is None:
         if where is not None:
             raise UsageError("--where goes with --dev: without it the validation rows of the runs are dev")
-        choosing, judging = common_rows(runs)
+        choosing, judging = shared_validation_rows(runs)
     else:
         choosing, judging = read(output, dev, run=runs[0], **{**flags, "where": where}), None
     if test is not None:

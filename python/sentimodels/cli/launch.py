@@ -39,9 +39,9 @@ __all__ = [
     "run",
     "say_stopped",
     "scheduled",
+    "training_callbacks",
     "trees",
     "varying_defaults",
-    "watched",
 ]
 
 
@@ -152,7 +152,9 @@ def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) ->
 
 
 @contextmanager
-def watched(output: Output, stopper: Stopper, replaces: Path | None = None) -> "Iterator[Callbacks]":
+def training_callbacks(
+    output: Output, stopper: Stopper, replaces: Path | None = None
+) -> "Iterator[Callbacks]":
     """Yields what a run calls while it goes: the display, notes, and the test for Ctrl-C.
 
     Args:
@@ -206,7 +208,9 @@ def run(
         return
 
     stopper = Stopper()
-    with watched(output, stopper, folder if force and not restarted(folder) else None) as callbacks:
+    with training_callbacks(
+        output, stopper, folder if force and not restarted(folder) else None
+    ) as callbacks:
         if config is None:
             check_command(folder, command)
             about = resume(folder, callbacks, **given)

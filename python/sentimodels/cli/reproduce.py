@@ -11,7 +11,7 @@ import typer
 from sentitok.cli.output import counted, lines
 
 from .command import AnswerIsNoError, AsJson, Output, Quiet, Traceback, UsageError, add
-from .launch import Stopper, watched
+from .launch import Stopper, training_callbacks
 
 if TYPE_CHECKING:
     from ..runs.reproduce import Reproduction
@@ -92,7 +92,7 @@ def _again(
     from ..runs.reproduce import reproduce as train_again
 
     stopper = Stopper()
-    with watched(output, stopper) as callbacks:
+    with training_callbacks(output, stopper) as callbacks:
         found = train_again(run, out, data, callbacks, threads=threads, device=device)
     if found is None:
         output.note(f"{run}: stopped, so nothing is compared")

@@ -12,7 +12,7 @@ import typer
 from sentitok.cli.engine import Address, EngineName, OnError, Workers
 
 from .command import AsJson, Output, Quiet, Traceback, UsageError, add
-from .launch import Stopper, dry_run_of_sweep, scheduled, trees, watched
+from .launch import Stopper, dry_run_of_sweep, scheduled, training_callbacks, trees
 from .options import ConfigFile, ForceRun, seconds, tree_of, with_options
 from .train import options, say_group, settled
 
@@ -100,7 +100,7 @@ def sweep(
     who: dict[str, Any] = {"engine": engine, "address": address, "workers": workers, "on_error": on_error}
     with (
         scheduled(output, len(tried), chosen.train.device, **who) as scheduling,
-        watched(output, stopper, out if force else None) as callbacks,
+        training_callbacks(output, stopper, out if force else None) as callbacks,
     ):
         done = run_sweep(base, set_ or [], out, callbacks, tables=tables, budget=limit, **scheduling)
     say_group(output, out, done, stopper)

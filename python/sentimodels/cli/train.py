@@ -22,9 +22,9 @@ from .launch import (
     run,
     say_stopped,
     scheduled,
+    training_callbacks,
     trees,
     varying_defaults,
-    watched,
 )
 from .options import (
     MODEL,
@@ -179,7 +179,7 @@ def _resume(output: Output, folder: Path, baseline: bool | None, *, on_error: st
         scheduled(
             output, group.n_left(begun, folder), config.train.device, on_error=on_error, **who
         ) as scheduling,
-        watched(output, stopper) as callbacks,
+        training_callbacks(output, stopper) as callbacks,
     ):
         done = group.run_all(begun, folder, None, callbacks, baseline=baseline, **scheduling)
     say_group(output, folder, done, stopper)
@@ -234,7 +234,7 @@ def _run_seeds(
     from ..runs.group import train_seeds
 
     stopper = Stopper()
-    with watched(output, stopper, folder if force else None) as callbacks:
+    with training_callbacks(output, stopper, folder if force else None) as callbacks:
         done = train_seeds(config, n, folder, callbacks, tables=tables, **scheduling)
     say_group(output, folder, done, stopper)
 
@@ -246,7 +246,7 @@ def _run_folds(
     from ..runs.group import train_folds
 
     stopper = Stopper()
-    with watched(output, stopper, folder if force else None) as callbacks:
+    with training_callbacks(output, stopper, folder if force else None) as callbacks:
         done = train_folds(config, folder, callbacks, **scheduling)
     say_group(output, folder, done, stopper)
 

@@ -105,5 +105,5 @@ class DistillationRecipe(ClassificationRecipe):
 
     def record(self) -> TrainingRecord:
         """Returns what the run learns from, that of its teacher included."""
-        assert self.tables.taught is not None
-        return super().record().taught_by(self.tables.taught.records)
+        assert self.tables.soft_labels is not None
+        return super().record().taught_by(self.tables.soft_labels.records)

@@ -53,7 +53,7 @@ class EncodedTables:
         self.valid_labels: NDArray[np.int64] | None = None
         if tables.valid is not None:
             self.valid = self._encode("validation", tables.valid)
-            if tables.taught is None or tables.valid.labels is not None:
+            if tables.soft_labels is None or tables.valid.labels is not None:
                 self.valid_labels = tables.classes(tables.valid)
         self.seconds = time.perf_counter() - began
 
@@ -156,9 +156,9 @@ def task_of(
         valid_labels: their classes, or `None` without labels.
         on_answers: called with the logits of the validation texts, at each evaluation.
     """
-    taught = tables.taught
+    answers = tables.soft_labels
     rows = TaskRows(
-        texts, labels, len(tables.labels), valid, valid_labels, None if taught is None else taught.train,
-        None if taught is None else taught.valid, on_answers,
+        texts, labels, len(tables.labels), valid, valid_labels, None if answers is None else answers.train,
+        None if answers is None else answers.valid, on_answers,
     )  # fmt: skip
     return cast("LabelTask", TASKS[config.task.kind].make(config, rows))

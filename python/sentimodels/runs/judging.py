@@ -227,7 +227,7 @@ def _part_scores(
             **scores(answered), "ece_before": before["ece"], "intervals": kept,
             "per_class": per_class(answered),
         }  # fmt: skip
-    answers: NDArray[np.float32] | None = getattr(tables.taught, part, None)
+    answers: NDArray[np.float32] | None = getattr(tables.soft_labels, part, None)
     if answers is not None:
         found["distilled"] = _beside_teacher(tables, part, table, cooled(logits, temperature), answers)
     return found

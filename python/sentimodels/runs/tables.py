@@ -32,7 +32,7 @@ from ..evaluation.answers import answers_of
 from .families import CLASSIFIER
 from .lineage import check_same_rows
 
-__all__ = ["Tables", "Taught", "check_files", "common_rows", "example_of", "read_tables"]
+__all__ = ["SoftLabels", "Tables", "check_files", "example_of", "read_tables", "shared_validation_rows"]
 
 # Of fewer rows a tenth judges too coarsely: 1,000 rows know a difference to about 3 points.
 _TEST_OF_ROWS = 10_000
@@ -40,7 +40,7 @@ _TEST_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Taught:
+class SoftLabels:
     """The answers of a teacher, `(n, n_classes)` probabilities of the rows of each part.
 
     A student knows the training texts of its teacher through the answers, so its record names them too:
@@ -70,7 +70,7 @@ class Tables:
     """
 
     # What a teacher answers to the rows; `None` where labels alone teach.
-    taught: Taught | None = None
+    soft_labels: SoftLabels | None = None
 
     def __init__(
         self,
@@ -361,9 +361,9 @@ class Tables:
 
     def to_fit(self) -> NDArray[np.int64]:
         """Returns the classes that a fit learns: those of the labels, or the teacher's answers."""
-        if self.taught is None:
+        if self.soft_labels is None:
             return self.classes(self.train)
-        return answers_of(self.labels).decide(self.taught.train)
+        return answers_of(self.labels).decide(self.soft_labels.train)
 
     def spread(self, n: int) -> list[int]:
         """Returns at most `n` training rows, each label with its share."""
@@ -380,8 +380,10 @@ class Tables:
         chosen = list(rows)
         made = copy(self)
         made.train, made.valid, made.test = self.train.take(chosen), None, None
-        if self.taught is not None:
-            made.taught = replace(self.taught, train=self.taught.train[chosen], valid=None, test=None)
+        if self.soft_labels is not None:
+            made.soft_labels = replace(
+                self.soft_labels, train=self.soft_labels.train[chosen], valid=None, test=None
+            )
         return made
 
     def _read(
@@ -543,7 +545,7 @@ def _runs(text: str, size: int) -> set[str]:
     return {run for run in runs if len(run) <= _LONGEST and run.replace(" ", "").isalnum()}
 
 
-def common_rows(runs: Sequence[Path]) -> tuple[Table, Table | None]:
+def shared_validation_rows(runs: Sequence[Path]) -> tuple[Table, Table | None]:
     """Reads the validation rows of runs and, where all have the same, their test rows.
 
     Args:

@@ -18,7 +18,7 @@ from ..errors import ConfigError, DataError
 from ..evaluation.predictions import Predictor, answer
 from .ensemble import members_of, read_ensemble
 from .report import records_of
-from .tables import Tables, Taught
+from .tables import SoftLabels, Tables
 
 __all__ = ["taught_tables"]
 
@@ -61,7 +61,7 @@ def taught_tables(
     parts = [one for one in (tables.train, tables.valid, tables.test) if one is not None]
     if say is not None:
         say(f"asking the teacher, {path}, about {sum(map(len, parts)):,} texts")
-    tables.taught = Taught(
+    tables.soft_labels = SoftLabels(
         _answers(teacher, tables.train, "training", say),
         None if tables.valid is None else _answers(teacher, tables.valid, "validation", say),
         None if tables.test is None else _answers(teacher, tables.test, "test", say),

@@ -142,8 +142,8 @@ class WordPiece(Decoder):
         """As in `Decoder`."""
         made = tokens[:1]
         for token in tokens[1:]:
-            goes_on = token.startswith(self.prefix)
-            made.append(token[len(self.prefix) :] if goes_on else f" {token}")
+            continues = token.startswith(self.prefix)
+            made.append(token[len(self.prefix) :] if continues else f" {token}")
         return list(map(_cleaned, made)) if self.cleanup else made
 
 
