@@ -1,4 +1,4 @@
-"""What a call in Python may give for an argument, checked: `whole`, `number`, `flag`, `strings`, `texts_of`.
+"""Checks of arguments of calls in Python: `whole`, `number`, `flag`, `strings`, `texts_of`.
 
 One rule with `sentitok.numbers`: numbers of numpy are taken, truth values are not, nor floats where a number
 is whole, and results are Python's types. Messages are those of `sentimodels`.

@@ -169,7 +169,7 @@ class Classifier:
 
     @property
     def temperature(self) -> Temperature:
-        """What logits are divided by: one number or, of several labels a text, one for each label."""
+        """The divisor of logits: one number or, of several labels a text, one for each label."""
         return self._loaded.temperature
 
     @property

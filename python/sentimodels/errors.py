@@ -17,7 +17,7 @@ class SentiError(ValueError):
     """What `sentimodels` refuses or cannot do; the parent of all its errors."""
 
     def __str__(self) -> str:
-        """What it says: of a long text the beginning and the end, as files may hold anything."""
+        """The message: of a long text the beginning and the end, as files may hold anything."""
         return shortened(super().__str__())
 
 

@@ -96,7 +96,7 @@ class _Executor(Protocol):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any: ...
 
-# What holds texts in memory: a list, an iterator, an array, a series, an Arrow column.
+# Texts in memory: a list, an iterator, an array, a series, an Arrow column.
 _Counts: TypeAlias = Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int] | _Path
 _Weight: TypeAlias = int | float | Fraction | Decimal | str
 _Texts: TypeAlias = Iterable[_Text] | _ArrowStream | _ArrowArray

@@ -27,7 +27,7 @@ PREFIX = ".sentitok-"
 _TEXTS = (".html", ".json", ".jsonl", ".md", ".toml")
 _LETTERS = string.ascii_letters + string.digits
 _N_LETTERS = 6
-# What the name of a folder has after that of the file whose lock says that its writer lives.
+# Suffix of the name of a folder, after that of the file whose lock says that its writer lives.
 _FOLDER = ".d"
 # Names are at most 255 bytes; a longer one goes by its hash.
 _MOST_NAME_BYTES = 200

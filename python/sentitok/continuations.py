@@ -23,7 +23,7 @@ _BLANKS = frozenset(b" \n\t")
 
 
 class Continuations:
-    """What may come after a text.
+    """Possible continuations of a text.
 
     Args:
         tokenizer: byte-level, ordered by ranks.

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PackedBatch", "PackedRows", "TokenBatches", "TokenDataset", "TokenWindows", "from_datatrove"]
 
-# What a window is: a row, or a row and its targets; and what several are.
+# A window is a row, or a row and its targets; and the type of several.
 _Window = TypeVar("_Window")
 _Batch = TypeVar("_Batch")
 _BatchOf = TypeVar("_BatchOf", covariant=True)
@@ -67,7 +67,7 @@ _ENDS_AT_ONCE = 1 << 12
 
 
 class _Source(Protocol[_BatchOf]):
-    """What batches are drawn from."""
+    """Sources that batches are drawn from."""
 
     def __len__(self) -> int: ...
 

@@ -1,4 +1,4 @@
-"""`from_datatrove`: what datatrove's `DocumentTokenizer` wrote, as a directory of token shards.
+"""`from_datatrove`: converts the output of datatrove's `DocumentTokenizer` to a directory of token shards.
 
 Source: the files of datatrove 0.10. `NAME.ds` has the ids, little-endian, of two or four bytes;
 `NAME.ds.index` where each document ends, as u64 in ids. Of `NAME.ds.metadata` only the name of the tokenizer

@@ -162,7 +162,7 @@ class _Driver:
         return FileNotFoundError(2, "a worker wrote it, and the driver cannot see it", str(task.whole))
 
     def _remedy(self) -> str:
-        """What to do after a failure, where finished parts are kept."""
+        """The remedy after a failure, where finished parts are kept."""
         return f"; finished parts are kept in {self.kept}, and the same call continues" if self.kept else ""
 
     def _give_up(self, task: _Task, error: BaseException) -> None:

@@ -1,4 +1,4 @@
-"""What a message shows of a value or a text that may be long.
+"""Shortens values and texts in messages.
 
 One rule, that of `rust/error.rs`: the beginning, how long it is, and the end, which has the remedy; a test
 holds the two together.

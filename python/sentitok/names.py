@@ -208,7 +208,7 @@ def encoding_for_model(
 
 
 def _hint(name: str) -> str:
-    """What to call where a model, a path or another spelling is given instead of a name."""
+    """The call to use where a model, a path or another spelling is given instead of a name."""
     try:
         return (
             f". {name} is a model of {encoding_name_for_model(name)}: encoding_for_model({name!r}) gives it"

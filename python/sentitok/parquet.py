@@ -140,7 +140,7 @@ def _open(name: str) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """What pyarrow says, on one line."""
+    """The message of pyarrow, on one line."""
     return shortened(" ".join(str(error).split()))
 
 

@@ -1,4 +1,4 @@
-"""What a directory of token shards says of itself: written, read and checked.
+"""The manifest of a directory of token shards: written, read and checked.
 
 A directory is data from strangers, or damaged: whatever is in it, the answer is the written data or a
 `FormatError` with the path.
@@ -53,13 +53,13 @@ __all__ = [
     "write_manifest",
 ]
 
-# What a manifest calls itself.
+# The name of the format in a manifest.
 _SCHEMA = "sentitok.dataset"
 # The types of ids, little-endian.
 _DTYPES = {"uint16": "<u2", "uint32": "<u4"}
 _MANIFEST = "manifest.json"
 _LAYOUTS = ("sentitok", "nanogpt", "megatron", "text")
-# What directories that are read as one must agree on.
+# Fields that must be equal in directories that are read as one.
 _ALIKE = ("tokenizer_sha256", "separator", "dtype", "vocab_size")
 # Shards of the layouts, for a folder whose manifest is missing.
 _SHARD_NAMES = ("*.bin", "*.idx.npy", "shard-*.txt")
@@ -77,7 +77,7 @@ Place = Path | RemotePath
 
 
 class Shard(NamedTuple):
-    """What a manifest says of a shard; `mask_file` and `rows_file` are of chats (`encode_chats`)."""
+    """A manifest's entry on a shard; `mask_file` and `rows_file` are of chats (`encode_chats`)."""
 
     file: str
     index_file: str
@@ -98,7 +98,7 @@ class Shard(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """What a manifest says of packed rows.
+    """A manifest's entry on packed rows.
 
     Attributes:
         length: ids of a row.

@@ -64,7 +64,7 @@ def _columns(beside: Any) -> dict[str, Any]:
         given = pa.table(beside)
         return dict(zip(given.column_names, given.columns, strict=True))
     if isinstance(beside, Mapping):
-        # What a format makes of a column, a tensor too, is an array to NumPy.
+        # A column in any format, a tensor too, is an array to NumPy.
         return {
             name: np.asarray(column) if hasattr(column, "__array__") else column
             for name, column in beside.items()

@@ -1,4 +1,4 @@
-"""`Method`: what PPO and DPO are to a run: the data they read, their training and their scores.
+"""`Method`: the interface of PPO and DPO for a run: the data they read, their training and their scores.
 
 The run itself is the same for both (`recipes/alignment.py`).
 """
@@ -41,7 +41,7 @@ ShouldStop = Callable[[], bool] | None
 
 
 class Learned(Protocol):
-    """What a policy learns from."""
+    """A policy's training objective."""
 
     def plan(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""
@@ -56,7 +56,7 @@ class Loop(Protocol):
 
 @dataclass(frozen=True)
 class Setup:
-    """What both methods begin with.
+    """The common inputs of both methods.
 
     Attributes:
         config: of the alignment.
@@ -88,7 +88,7 @@ class Setup:
 
     @property
     def seen(self) -> Seen:
-        """What the runs behind the alignment were trained on."""
+        """The training data of the runs behind the alignment."""
         reward = self.config.task.reward_run
         return Seen(Path(self.config.base), None if reward is None else Path(reward))
 
@@ -170,7 +170,7 @@ class Method(Protocol):
 
     @property
     def task(self) -> Learned:
-        """What the policy learns from."""
+        """The policy's training objective."""
 
     def trainer(self, on_record: OnRecord, should_stop: ShouldStop) -> Loop:
         """Returns the loop that trains the policy in place."""

@@ -69,7 +69,7 @@ def check_same_sources(sources: list[dict[str, Any]], record: Mapping[str, Any])
 
 
 class Seen:
-    """What runs have seen.
+    """The texts that runs have seen.
 
     Nothing judges that the base, the reward's run or the alignment itself was trained on; rows that
     judge the reward's run are not trained on. Rows of one file are identified by their places where a

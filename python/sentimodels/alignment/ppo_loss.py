@@ -134,7 +134,7 @@ def clipped_value_loss(
     return (worse / 2).masked_fill(~mask, 0.0)
 
 
-# What an error counts for at most, as a share of the target.
+# The greatest error that counts, as a share of the target.
 _MOST = 0.2
 
 
@@ -180,7 +180,7 @@ class AdaptiveKL:
 
 @dataclass(frozen=True)
 class PolicyOutput:
-    """What a policy says of the tokens of answers, (B, T) each, 0 elsewhere.
+    """Outputs of a policy at the tokens of answers, (B, T) each, 0 elsewhere.
 
     Attributes:
         log_probs: of each token.

@@ -20,7 +20,7 @@ from .command import Group, examples, on_terminal
 __all__ = ["COMMANDS", "build", "start"]
 
 _HELP = "Train, evaluate and run text classifiers, language models and translation models."
-# What every command of `senti` needs, and the extra installs.
+# Packages that every command of `senti` needs, and the extra installs.
 _NEEDED = ("torch", "pydantic", "safetensors")
 # Each command, in the order of `senti --help`: its file, and its line and panel in that list.
 COMMANDS = {

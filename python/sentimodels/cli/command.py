@@ -1,4 +1,4 @@
-"""`Command`: what every subcommand of `senti` shares: exit codes and error lines.
+"""`Command`: the base of every subcommand of `senti`: exit codes and error lines.
 
 Exit codes are those of `sentitok`: 0 done; 1 the answer is negative, or the work failed; 2 wrong call,
 file or configuration; 130 Ctrl-C.

@@ -1,4 +1,4 @@
-"""`senti errors`: what a run gets wrong in one file, and on which rows.
+"""`senti errors`: the mistakes of a run on one file, and on which rows.
 
 The errors themselves, the labels that are confused, and the accuracy on parts of the rows
 (`sentimodels.evaluation.slices`).

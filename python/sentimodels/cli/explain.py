@@ -1,4 +1,4 @@
-"""`senti explain`: what each token of a text adds to the answer of a run.
+"""`senti explain`: the contribution of each token of a text to the answer of a run.
 
 Blue raises the explained answer, orange lowers it, as on the page; the table gives the same in numbers, for
 pipes and for readers who cannot distinguish the colours.

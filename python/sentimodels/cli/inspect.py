@@ -1,4 +1,4 @@
-"""`senti archs`, `init`, `verify`: what there is, a configuration to begin from, is a run whole.
+"""`senti archs`, `init`, `verify`: lists architectures, writes a configuration, checks a run.
 
 Each is one call into the library and a page of output.
 """

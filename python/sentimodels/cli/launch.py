@@ -1,4 +1,4 @@
-"""What the commands that train share: settings, the run or a trial of it, display, summary, and workers."""
+"""Shared parts of the commands that train: settings, runs and trials, display, summary, and workers."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-# What the shell gives for a process that Ctrl-C ended.
+# Exit code of the shell for a process that Ctrl-C ended.
 _INTERRUPTED = 130
 
 
@@ -105,7 +105,7 @@ class Stopper:
 
 
 class _Unheard(Output):
-    """What all processes but the first print: nothing."""
+    """The display of all processes but the first: none."""
 
     def result(self, value: dict[str, Any], text: str, only: str) -> None:
         """Prints nothing."""

@@ -35,7 +35,7 @@ _FLAGS = {
     "optim.schedule": ("--schedule", "KIND"), "optim.warmup": ("--warmup", "SHARE"),
     "optim.weight_decay": ("--weight-decay", "RATE"), "optim.clip": ("--clip", "NORM"),
 }  # fmt: skip
-# What suits a language model, whatever its section says (`runs/families.py`).
+# Defaults of language models, above those of the section (`runs/families.py`).
 _DEFAULTS = {
     "task.kind": "masked of bert and encoder, else next-token", "optim.lr": "that of the preset",
     "optim.warmup": 0.02, "optim.weight_decay": 0.1,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Of hundreds of classes nobody reads the counts.
 _CLASSES_SHOWN = 20
 _LABELS_SHOWN = 12
-# What the part that judges is, by its name in `run.json`.
+# Names of the part that judges, by its name in `run.json`.
 JUDGED = {
     "test": "the test rows, on which nothing was chosen; valid chose step and temperature",
     "crossed": "valid, cross-fitted: each half of valid is scored with what the other half chose",

@@ -106,7 +106,7 @@ def sweep(
     say_group(output, out, done, stopper)
 
 
-# What a run of a sweep does not have: rows to test on, its own budget, a baseline.
+# Settings that a run of a sweep does not have: rows to test on, its own budget, a baseline.
 _LEFT_OUT = {"budget", "data.test", "data.test_where", "data.folds", "train.baseline", "train.refit"}
 
 

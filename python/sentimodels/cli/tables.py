@@ -229,7 +229,7 @@ _ROWS_OF_RUN: Mapping[str, Any] = {
 }
 # By option: what a call gives where nothing is typed.
 _UNGIVEN = {"skip": 0, "clean": False, "unlabelled": "error", "empty": "keep"}
-# What a command was given of them, as arguments of `read`.
+# The given ones of these options, as arguments of `read`.
 Reading = Mapping[str, Any]
 NO_READING: Reading = {}
 

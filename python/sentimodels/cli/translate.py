@@ -254,7 +254,7 @@ def evaluate(
         put_file(out, lambda path: write_texts(path, texts), force=force, keep=True)
 
 
-# What suits translation, whatever its section says (`runs/families.py`).
+# Defaults of translation, above those of the section (`runs/families.py`).
 _DEFAULTS = {"optim.lr": 0.001}
 
 

@@ -103,7 +103,7 @@ class OpenTable:
 
 @dataclass(frozen=True)
 class Columns:
-    """What the user named, or `None` to guess.
+    """The columns that the user named, or `None` to guess.
 
     Attributes:
         text: the column of texts.

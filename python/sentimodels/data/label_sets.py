@@ -36,11 +36,11 @@ __all__ = [
 
 # Values of `--label-separator` that are not characters: lists, and cells that are one label each.
 JSON, ONE_LABEL = "json", "none"
-# What tools write between labels, the least ambiguous first.
+# Separators that tools write between labels, the least ambiguous first.
 _SEPARATORS = ("|", ";", ",")
 # Cells without anything: blank, and what MySQL writes.
 _BLANK = ("", r"\N")
-# What a column of one label holds.
+# Values of a column of one label.
 _TRUTH = {"0": False, "1": True, "false": False, "true": True}
 # Cells or labels that a message shows.
 _SHOWN = 3

@@ -37,7 +37,7 @@ _INVISIBLE = (
     (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A),
     (0xE0000, 0xE001F), (0xE0080, 0xE0FFF),
 )  # fmt: skip
-# What else is replaced. Code points 0x91 to 0x94 are the quotes of Windows-1252 in a file read as Latin-1.
+# Further replacements. Code points 0x91 to 0x94 are the quotes of Windows-1252 in a file read as Latin-1.
 _KEYBOARD = {
     " ": "\x1c\x1d\x1e\x1f\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000",
     "\n": "\x85\u2028\u2029",

@@ -1,4 +1,4 @@
-"""`TrainingRecord`: what a run directory keeps of its data, without the data.
+"""`TrainingRecord`: a run directory's record of its data, without the data.
 
 Not a copy of the texts: hashes of the files, and a 64-bit hash of each training text,
 so that `evaluate` can refuse rows that were trained on and distinguish seen texts from unseen
@@ -88,7 +88,7 @@ class TrainingRecord:
 
     @property
     def learned(self) -> tuple[Source, ...]:
-        """What the run learned from: its own training data, that of its base and of its teachers."""
+        """The data that the run learned from: its training data, that of its base and of its teachers."""
         return tuple(
             one for one in self.sources if one.role == "train" or one.role.startswith((TEACHER, BASE))
         )

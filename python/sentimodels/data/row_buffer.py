@@ -1,4 +1,4 @@
-"""`Rows`: what one reader found in one file, before it becomes a `Table`.
+"""`Rows`: the rows that one reader found in one file, before they become a `Table`.
 
 Readers add rows; limits, labels, halves of characters and notes are handled here, for every format alike.
 """

@@ -466,7 +466,7 @@ def parsed(path: Path, block: Block, n_columns: int, columns: list[int]) -> dict
 # Separators of cells, the likeliest first.
 SEPARATORS = (",", ";", "\t", "|")
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " ", "blank": " "}
-# What separates the cells of one column: a character that texts do not have.
+# Separator for the cells of one column: a character that texts do not have.
 _NONE = "\x1f"
 # Rows that decide, and how much of the file they are looked for in.
 _ROWS, _HEAD = 200, 1 << 18
@@ -475,7 +475,7 @@ _TELLING = 1000
 _TITLES = 10
 # A line below the names, as Markdown and SQL clients write it: `----`, `:---:`.
 _RULE = re.compile(r"\s*:?[-=+]{2,}:?\s*")
-# What survey tools write below the names of the columns.
+# Rows that survey tools write below the names of the columns.
 _OF_SURVEYS = re.compile(r'\s*(\{"ImportId".*|Open-Ended Response|Response)\s*')
 # More numbers than this, none of them twice, are not labels.
 _LABELS = 20

@@ -27,7 +27,7 @@ __all__ = [
     "said_temperature",
 ]
 
-# What logits are divided by: one number, or one for each label.
+# The divisor of logits: one number, or one for each label.
 Temperature = float | Sequence[float]
 Scores = dict[str, float | None]
 
@@ -56,7 +56,7 @@ def said_temperature(temperature: Temperature) -> str:
 
 
 class Sums(Protocol):
-    """What the scores of rows follow from by adding rows up, so that a bootstrap only adds."""
+    """Sums of rows from which scores follow, so that a bootstrap only adds."""
 
     @property
     def values(self) -> NDArray[np.float64]:

@@ -34,7 +34,7 @@ SCHEMA = "senti.predictions/1"
 
 
 class Predictor(Protocol):
-    """What can be evaluated: `Classifier`, an ensemble, a model with memory."""
+    """A model that can be evaluated: `Classifier`, an ensemble, a model with memory."""
 
     @property
     def labels(self) -> Labels:
@@ -327,7 +327,7 @@ class WithProgress:
 
     @property
     def temperature(self) -> Temperature:
-        """What logits are divided by."""
+        """The divisor of logits."""
         given: Temperature = getattr(self.predictor, "temperature", 1.0)
         return given
 

@@ -332,7 +332,7 @@ def picker(rule: ThresholdRule, labels: Labels) -> Pick:
 
 @dataclass(frozen=True)
 class _Cuts:
-    """What lies above each threshold between two probabilities, the highest threshold first."""
+    """Scores above each threshold between two probabilities, the highest threshold first."""
 
     least: NDArray[np.float64]
     n: NDArray[np.int64]
@@ -530,7 +530,7 @@ def coverage(labels: Labels, probs: NDArray[Any], truth: NDArray[np.int64]) -> l
 
 @dataclass(frozen=True)
 class Curve:
-    """What each threshold gives on some rows, the lowest threshold first.
+    """Scores of each threshold on some rows, the lowest threshold first.
 
     Attributes:
         least: thresholds, (K,): the probability that an answer needs.

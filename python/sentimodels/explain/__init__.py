@@ -1,4 +1,4 @@
-"""What each token of a text adds to the scores of the classes, so that the parts sum up to the whole.
+"""The contribution of each token of a text to the scores of the classes; contributions sum up to the whole.
 
 Networks by integrated gradients (`integrated_gradients.py`), bags of n-grams exactly, as weight times value
 (`bags.py`). The score of a class is its logit over the temperature, less the mean over the classes: the

@@ -31,7 +31,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Attribution:
-    """What the tokens of a text add to the scores of the classes.
+    """The contributions of a text's tokens to the scores of the classes.
 
     Attributes:
         tokens: the tokens, as the model reads them.
@@ -55,7 +55,7 @@ class Attribution:
 
     @property
     def gap(self) -> float:
-        """What the parts miss of the difference to the baseline, of the class where it is most."""
+        """The greatest part of a class's difference to the baseline that the contributions miss."""
         missed = self.scores - self.baseline - self.effects.sum(0)
         return float(np.abs(missed).max())
 

@@ -31,7 +31,7 @@ from .attribution import Attribution, check_read, scores_of
 
 __all__ = ["MOST_GRADIENTS", "TOLERANCE", "Integral", "attribute_network", "integrate"]
 
-# What the parts of a text may miss of its score, and gradients at most.
+# How much of a text's score the parts may miss, and how many gradients are computed at most.
 TOLERANCE = 1e-3
 MOST_GRADIENTS = 4096
 # Tokens that go through a model at once; their states are kept for the gradients.
@@ -106,7 +106,7 @@ class _Path:
         device = self.stays.device
         self.points, self.ways = [], []
         self.along = torch.from_numpy(along).to(device)
-        # What belongs to the text's distinct tokens is the same for all rows.
+        # Inputs of the text's distinct tokens are the same for all rows.
         given = {
             name: value.expand(len(along), -1) if value.ndim == 2 else value
             for name, value in self.inputs.items()

@@ -1,4 +1,4 @@
-"""`leave_one_out`: what each token of a text adds to the answer, by leaving it out.
+"""`leave_one_out`: the contribution of each token of a text to the answer, by leaving it out.
 
 After Zeiler and Fergus 2014 and Li, Monroe and Jurafsky 2016 (arXiv 1612.08220): the effect of a token on a
 class is the probability of the class with it, less the one without it. A token of a subword tokenizer is left
@@ -28,7 +28,7 @@ MOST = 256
 
 @dataclass(frozen=True)
 class Effects:
-    """What the tokens of a text add to its answer.
+    """The contributions of a text's tokens to its answer.
 
     Attributes:
         tokens: the tokens, as the model reads them.

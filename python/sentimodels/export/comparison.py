@@ -1,4 +1,4 @@
-"""What every export of a classifier does before it is handed out: answer real texts as its run does."""
+"""Compares the answers of every exported classifier with those of its run on real texts."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence

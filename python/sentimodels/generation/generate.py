@@ -86,7 +86,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class Piece:
-    """What follows in a text: never half a character, nor a part of a stop string.
+    """Yields the continuation of a text: never half a character, nor a part of a stop string.
 
     Attributes:
         row: which prompt it belongs to.
@@ -344,7 +344,7 @@ class TextStream:
         self._decoder = tokenizer.stream_decoder(skip_special_tokens=True)
         self._stops = StopStrings(stops)
         said = sum(len(self._decoder.push(id)) for id in prompt)
-        # What the prompt's tokens hold back comes with the first new ones, and is cut off there.
+        # Text that the prompt's tokens hold back comes with the first new ones, and is cut off there.
         before = tokenizer.decode(prompt, skip_special_tokens=True)
         self._to_skip = len(before) - said
         self._begun = before != ""

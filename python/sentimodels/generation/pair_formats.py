@@ -88,7 +88,7 @@ class Seq2SeqWriter:
 
 
 class CausalWriter:
-    """What follows some prompts.
+    """The continuations of some prompts.
 
     Where an architecture cannot be padded on the left (`Backbone.pads_left`), they are of one length.
 

@@ -45,7 +45,7 @@ Values = Mapping[str, Any]
 # Settings by section and key.
 Tree = Mapping[str, Values]
 
-# What the name of an architecture begins with that is a folder of transformers.
+# Prefix of the name of an architecture that is a folder of transformers.
 HF = "hf:"
 
 

@@ -164,7 +164,7 @@ class Bow(nn.Module):
 _SNAPSHOTS = 36
 # Character n-grams move once in so many steps as this goes into the number of words.
 _WORDS_A_STEP = 1000
-# What Adagrad begins with.
+# The initial value of Adagrad's sums.
 _TINY = 1e-8
 
 
@@ -243,7 +243,7 @@ class _Learner:
             error.ravel()[np.arange(0, error.size, error.shape[1]) + labels] -= 1
         gradient = texts.T @ (error @ self.out)  # (U, D)
         self._move(rows, vectors, gradient, rate)
-        # What every text moves goes a tenth as fast as what few do.
+        # Weights that every text moves go a tenth as fast as weights that few move.
         for weight, squared, slope in (
             (self.out, self.out_seen, error.T @ hidden),
             (self.bias, self.bias_seen, error.sum(0) if by_bias is None else by_bias),

@@ -146,7 +146,7 @@ def masked_model(config: LanguageConfig, backbone: Backbone, vocab_size: int) ->
     return MaskedModel(backbone, MaskedTokenHead(backbone, vocab_size), next_sentence, config.task.rate)
 
 
-# What draws weights, as such a mode sees it.
+# Functions that draw weights, as such a mode sees them.
 _DRAW = (nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_, Tensor.normal_, Tensor.uniform_)
 
 

@@ -17,7 +17,7 @@ from .embedding import NgramEmbedding, TokenEmbedding
 
 __all__ = ["Backbone", "Cache", "Entry", "extend", "set_recompute", "through"]
 
-# What a layer has cached: tensors by name, (B, ...) each.
+# The cache of a layer: tensors by name, (B, ...) each.
 Entry = dict[str, Tensor]
 # Tokens that buffers of keys and values have room for at first; they double when they are full.
 _ROOM = 64
@@ -25,7 +25,7 @@ _ROOM = 64
 
 @dataclass
 class Cache:
-    """What a causal backbone has computed of the tokens so far, so that the next call reads only new ones.
+    """The cached states of a causal backbone, so that the next call reads only new tokens.
 
     One entry a layer: keys and values of softmax attention, the sums of linear attention, the states of a
     scan or of a recurrent cell. A call changes the cache that it is given, never the module, so each text
@@ -157,7 +157,7 @@ def through(block: nn.Module, x: Tensor, *given: Any, recompute: bool) -> Tensor
 
 
 class Backbone(nn.Module):
-    """What every backbone is.
+    """The interface of every backbone.
 
     Attributes:
         embedding: from ids to vectors; a tied head reads its `weight`. `None` where nothing is learned.

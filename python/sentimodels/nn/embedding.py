@@ -62,7 +62,7 @@ class EmbeddingConfig(Section):
 
 
 class Mixing(nn.Module):
-    """What turns ids into vectors; in a training pass with mixup, those of two rows into one.
+    """Turns ids into vectors; in a training pass with mixup, those of two rows into one.
 
     Attributes:
         mix: for one training pass: an order of the rows, a share, and the rows' own mask.

@@ -174,7 +174,7 @@ def norm_layer(config: TransformerConfig) -> nn.Module:
 
 @dataclass(frozen=True)
 class Reading:
-    """What every block of one pass gets.
+    """The common inputs of the blocks in one pass.
 
     Attributes:
         mask: of the kind that the attention takes, or `None`.

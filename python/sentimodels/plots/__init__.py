@@ -20,7 +20,7 @@ __all__ = ["AS_USUAL", "KINDS", "Asked", "Kind", "check", "drawing", "said", "sa
 
 @dataclass(frozen=True)
 class Asked:
-    """What a figure is asked to show.
+    """The options of a figure.
 
     Attributes:
         axis: the horizontal axis, one that the kind has; `None` for its first.

@@ -220,13 +220,13 @@ def _titled(figure: "Figure", asked: Asked) -> None:
 _SCALES = ("parameters", "seconds")
 # Letters of a line of the title.
 _TITLE = 48
-# What of `run.json` says how good a run is: the first that is there.
+# Scores in `run.json` by which runs are compared: the first that is there.
 _PARTS = {"test": "test rows", "crossed": "validation rows, cross-fitted", "valid": "validation rows"}
 
 
 @dataclass(frozen=True)
 class Reached:
-    """What a run reached, and what it cost.
+    """The score of a run, and its cost.
 
     Attributes:
         accuracy: share of right answers.

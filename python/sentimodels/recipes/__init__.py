@@ -1,1 +1,1 @@
-"""What a run of each kind needs to say: which data it reads, what it trains, how it is judged."""
+"""A recipe for each kind of run: which data it reads, what it trains, how it is judged."""

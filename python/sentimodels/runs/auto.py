@@ -79,7 +79,7 @@ _AHEAD = 0.5
 
 @dataclass(frozen=True)
 class Texts:
-    """What the order of architectures goes by.
+    """The properties of the data that decide the order of architectures.
 
     Attributes:
         n_rows: training rows.
@@ -283,7 +283,7 @@ class _Comparison:
     def __init__(self, tables: Tables, champion: _Candidate) -> None:
         self.champion = champion
         self._tables = tables
-        # What models that learn by steps took, as a share of their estimate: most of them stop early.
+        # The time of models that learn by steps, as a share of their estimate: most of them stop early.
         self._pace: list[float] = []
         try:
             self._folds = folds(tables.train, _FOLDS, seed=0)

@@ -93,7 +93,7 @@ def card(folder: Path) -> dict[str, Any]:
     }
 
 
-# What a run of one kind alone says; the configuration that its settings are compared with; and the settings
+# Facts of one kind of run; the configuration that its settings are compared with; and the settings
 # that a card leaves out.
 _Facts = tuple[dict[str, Any], Written, Collection[str]]
 

@@ -50,7 +50,7 @@ TOKENS, _CLAIM = "tokens", ".rows"
 _DOCUMENTS = 100_000
 # Where rows of two halves read a smaller share of the tokens than this, a note says so.
 _MUCH = 0.7
-# What decides which documents of files validate, apart from how the files are read.
+# Settings that decide which documents of files validate, apart from how the files are read.
 _DIVIDING = ("limit", "valid_share", "split_seed")
 
 

@@ -102,7 +102,7 @@ _Config = TypeVar("_Config", bound=Written)
 
 
 class HasFingerprint(Protocol):
-    """What turns texts into ids, as far as weights belong to it."""
+    """The encoder that turns texts into ids, as far as weights belong to it."""
 
     @property
     def fingerprint(self) -> str:
@@ -122,7 +122,7 @@ class Loaded:
 
     @property
     def temperature(self) -> Temperature:
-        """What logits are divided by."""
+        """The divisor of logits."""
         return read_temperature(self.about.get("temperature", 1.0))
 
 

@@ -20,7 +20,7 @@ from .tables import Tables, example_of
 
 __all__ = ["EncodedTables", "settled_task", "task_of"]
 
-# What says how a file was read.
+# Settings of how a file was read.
 _READING = ("format", "separator", "header", "encoding")
 
 

@@ -288,7 +288,8 @@ def select(
     """
     if not probs or not len(truth):
         raise DataError("a mixture is chosen among models, on rows with labels")
-    # What each model gave the truth; equal models are distinguished by their places, the first counts.
+    # The probability of the truth by each model; equal models are distinguished by their places, the first
+    # counts.
     given = np.stack([answers.likelihoods(one, truth) for one in probs])
     total, counts, best = np.zeros(given.shape[1]), np.zeros(len(probs)), np.inf
     for added in range(1, _ADDED_AT_MOST + 1):

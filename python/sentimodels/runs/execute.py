@@ -83,7 +83,7 @@ def _never() -> bool:
 
 @dataclass(frozen=True)
 class Callbacks:
-    """What a run calls while it goes.
+    """The functions that a run calls as it goes.
 
     Attributes:
         on_record: called with each record of `metrics.jsonl`.
@@ -97,7 +97,7 @@ class Callbacks:
 
 
 class Recipe(ABC, Generic[Config]):
-    """What a run of one kind needs; an object is one run.
+    """The steps of a run of one kind; an object is one run.
 
     `execute` sets the attributes and calls the methods, in the order of their definition.
 

@@ -85,7 +85,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Done:
-    """What a group has done: `run.json` of each run that ended, and whether some are to come.
+    """The progress of a group: `run.json` of each run that ended, and whether some are to come.
 
     Attributes:
         group: the group, with its spent time.

@@ -54,9 +54,9 @@ __all__ = [
 _BODY = "backbone."
 
 
-# What a language model's head has a row of for each token.
+# Tensors of a language model's head with a row for each token.
 _PER_TOKEN = ("head.weight", "head.bias")
-# What a run settles itself, whatever its base has.
+# Settings that a run makes itself, whatever its base has.
 OWN = ("dropout", "embedding_dropout", "word_dropout", "attention_dropout", "head", "head_dropout")
 # A language model has read whole embeddings: a classifier that starts there needs most of each. Chosen on dev
 # of a gpt, compared with 0.5 for drawn weights (`benches/models/bert.py`).

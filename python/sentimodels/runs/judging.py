@@ -322,7 +322,7 @@ def _tfidf(tables: Tables) -> tuple[Table, NDArray[np.float32]]:
 
 
 class CrossFit:
-    """What each half of dev has chosen so far.
+    """The choices of each half of dev so far.
 
     For runs without a test part: where rows are few, or the user gave validation texts alone. Dev is cut
     into two halves, each with its share of the labels; groups and copies of a text stay in one

@@ -35,7 +35,7 @@ __all__ = ["BOARDS", "leaderboard"]
 _DEPTH = 4
 # The score of classifiers.
 _SCORE = MONITOR.removeprefix("val_")
-# What the board shows of an aligned model's answers.
+# Scores of an aligned model's answers on the board.
 _JUDGED = ("reward_mean", "kl", "distinct_2")
 
 

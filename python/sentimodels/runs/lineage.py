@@ -1,4 +1,4 @@
-"""What the base of a run was trained on.
+"""The training data of a run's base.
 
 A run that starts from the weights of another keeps the record of that run in its own, and so on from run to
 run. `record_of` reads it of a run of any kind. Of the corpus of a language model only the files are known,
@@ -18,7 +18,7 @@ from .directory import read_json
 
 __all__ = ["BASE", "check_same_rows", "check_unlearned", "own_sources", "record_of", "sources_of_start"]
 
-# What names rows that judge, by what they are called.
+# Options that name rows that judge, by the role of the rows.
 _OPTIONS = {"validation": "--valid", "test": "--test"}
 
 # The role of files that the base of a language model learned from, in its `training_data.json`.

@@ -1,4 +1,4 @@
-"""`plan`: what a run would be, seen in a trial of a few steps; `senti ... --dry-run` prints it.
+"""`plan`: time, memory and sizes of a run, from a trial of a few steps; `senti ... --dry-run` prints it.
 
 The trial goes the way of a run (`execute.py`): it reads the same data and takes the first steps with the same
 settings, in a folder that is removed. So errors of a run show here too.

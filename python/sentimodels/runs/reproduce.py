@@ -85,7 +85,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What became of a run that was trained again.
+    """The result of training a run again.
 
     Attributes:
         run: its directory.

@@ -44,7 +44,7 @@ _ONE_RUN = threading.Lock()
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run.
+    """The outcome of a run.
 
     Attributes:
         about: what its `run.json` holds; `None` where no weights are left, or another worker has the run.

@@ -69,7 +69,7 @@ class Tables:
         ordinal: whether the labels are in an order: `data.label_order`, or that of numbers.
     """
 
-    # What a teacher answers to the rows; `None` where labels alone teach.
+    # A teacher's answers to the rows; `None` where labels alone teach.
     soft_labels: SoftLabels | None = None
 
     def __init__(

@@ -64,7 +64,7 @@ MONITOR = "val_macro_f1"
 
 @dataclass(frozen=True)
 class TaskRows:
-    """What the task of a classifier is made of.
+    """The parts of a classifier's task.
 
     Attributes:
         texts: the training texts, encoded.
@@ -89,7 +89,7 @@ class TaskRows:
 
 
 class LabelTask(Task, Protocol):
-    """What a task of `config.TASKS` has beyond `training.trainer.Task`."""
+    """The methods of a task of `config.TASKS` beyond `training.trainer.Task`."""
 
     def check(self, model: nn.Module) -> None:
         """Refuses a model that the settings do not suit."""

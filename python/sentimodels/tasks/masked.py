@@ -59,7 +59,7 @@ class MaskedRows(NamedTuple):
     n_targets: int
 
     def inputs(self) -> dict[str, Tensor]:
-        """What the model is called with."""
+        """The arguments of the model."""
         given = {"input_ids": self.ids, "mask": self.mask, "segments": self.segments}
         return {name: value for name, value in given.items() if value is not None}
 

@@ -43,7 +43,7 @@ _TOKENS = 4096
 
 @dataclass(frozen=True)
 class LanguageRows:
-    """What a task of language models is made of.
+    """The parts of a language model's task.
 
     Attributes:
         corpus: the rows.
@@ -66,7 +66,7 @@ class Rows(NamedTuple):
     n_targets: int
 
     def inputs(self) -> dict[str, Tensor]:
-        """What the model is called with."""
+        """The arguments of the model."""
         return {"input_ids": self.ids}
 
 

@@ -25,7 +25,7 @@ from .packed import SplitWriter, held_out
 __all__ = ["FACTS", "Count", "Facts", "ValidText", "bits_per_byte", "too_small", "unigram_loss"]
 
 FACTS = "corpus.json"
-# What makes more documents of a corpus, by its format.
+# Options that make more documents of a corpus, by its format.
 _MORE = {"text": "take --format paragraphs", "paragraphs": "take --format lines"}
 
 

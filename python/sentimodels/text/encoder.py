@@ -128,7 +128,7 @@ class TextEncoder:
 
     @property
     def token_texts(self) -> list[str] | None:
-        """What each id reads, "" for special ones; `None` for a bag of features."""
+        """The text of each id, "" for special ones; `None` for a bag of features."""
         return self.vocabulary.token_texts
 
     def encode(self, texts: Sequence[str]) -> Encoded:

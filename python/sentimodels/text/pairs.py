@@ -21,7 +21,7 @@ from .vocabulary import as_saved
 
 __all__ = ["Pairs", "Rows", "encode_rows", "end_of", "joint_tokenizer", "plan"]
 
-# What ends a text where the tokenizer has nothing that does.
+# The token that ends a text if the tokenizer has none for it.
 _ADDED = "</s>"
 
 

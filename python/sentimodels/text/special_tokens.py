@@ -14,7 +14,7 @@ from ..errors import DataError
 
 __all__ = ["ENDS", "MaskedTokens", "end_of_document", "known_end", "masked_tokens", "special_ids"]
 
-# What ends a document, in the order that they are looked for.
+# Tokens that end a document, in the order of the lookup.
 ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|eot_id|>", "[SEP]", "[EOS]")
 _CLS = ("[CLS]", "<s>", "<cls>", "<bos>")
 _SEP = ("[SEP]", "</s>", "<sep>", "<eos>")

@@ -1,4 +1,4 @@
-"""`Vocabulary`: what a model needs to know of whatever turns texts into ids.
+"""`Vocabulary`: the properties of an encoder that a model needs.
 
 Subword tokenizers (`Subwords`), whole words (`OpenVocabulary`) and bags of n-grams (`words.py`) all
 answer the same questions: how many ids there are, which one is padding, which are special, what each token
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Inputs", "OpenVocabulary", "Reader", "Subwords", "TextReader", "Vocabulary", "as_saved"]
 
-# What padding is called: BERT's, SentencePiece's and Llama's, GPT-NeoX's.
+# Names of the padding token: BERT's, SentencePiece's and Llama's, GPT-NeoX's.
 _PADDING = ("[PAD]", "<pad>", "<PAD>", "<|pad|>", "<|padding|>")
 
 
@@ -81,7 +81,7 @@ class Vocabulary(Protocol):
 
     @property
     def token_texts(self) -> list[str] | None:
-        """What each id reads, "" for special ones; `None` for a bag."""
+        """The text of each id, "" for special ones; `None` for a bag."""
 
     def reader(self) -> TextReader:
         """Returns what encodes the texts of one call."""
@@ -110,7 +110,7 @@ class Subwords:
 
     @cached_property
     def token_texts(self) -> list[str]:
-        """What each token reads, without spaces around it; "" for special tokens and padding."""
+        """The text of each token, without spaces around it; "" for special tokens and padding."""
         out = []
         for id in range(self.vocab_size):
             data = b"" if id in self.special_ids else self.tokenizer.id_to_bytes(id) or b""
@@ -150,7 +150,7 @@ def as_saved(tokenizer: Tokenizer) -> Tokenizer:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a model is built for.
+    """The inputs and outputs that a model is built for.
 
     They are not the texts themselves: an encoder (`encoder.py`) gives these facts once, before the first
     step.

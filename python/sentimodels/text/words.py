@@ -94,7 +94,7 @@ def reading(what: str) -> Iterator[None]:
 
 
 class BagVocabulary:
-    """What vocabularies of a bag of features share: id 0 is none, and an unknown feature is left out."""
+    """Common parts of vocabularies of a bag of features: id 0 is none, and an unknown feature is left out."""
 
     in_order = False
     pad_id = 0

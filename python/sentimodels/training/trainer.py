@@ -44,7 +44,7 @@ class NotFiniteError(Exception):
 
 
 class Batch(Protocol):
-    """What a model is called with: `model(**batch.inputs())`."""
+    """The arguments of a model: `model(**batch.inputs())`."""
 
     def inputs(self) -> dict[str, Tensor]:
         """Returns the tensors of a batch by the name of the model's argument."""
@@ -52,7 +52,7 @@ class Batch(Protocol):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a task says of the weights.
+    """A task's evaluation of the weights.
 
     Attributes:
         scores: by name, as lines of `metrics.jsonl` have them.
@@ -77,7 +77,7 @@ class Evaluation:
 
 
 class Task(Protocol):
-    """What a model is trained for."""
+    """A training objective."""
 
     def plan(self, world: int) -> TrainingPlan:
         """Returns how many batches an epoch has, and steps the run, on `world` processes."""

@@ -1,4 +1,4 @@
-"""What runs answer on the page: probabilities, effects of tokens, continued texts."""
+"""Answers of runs on the page: probabilities, effects of tokens, continued texts."""
 
 from .models import is_classifier, load_models
 from .routes import routes

@@ -1,4 +1,4 @@
-"""`Running`: what runs in the place of a backend of tokenizers, and whether it still may.
+"""`Running`: the tokenizer that runs instead of a backend of tokenizers, and whether it still may.
 
 Callers can change a backend. So it is checked again (`seal`) when it was handed out since the last call, and
 at each call while somebody else holds it; else nothing could have changed it, which two comparisons say.
@@ -55,7 +55,7 @@ _ALPHABET = tokenizers.pre_tokenizers.ByteLevel.alphabet()
 # In texts of bytes that are not a character.
 BROKEN = "\N{REPLACEMENT CHARACTER}"
 
-# What both must agree on before anything runs here, in addition to the added tokens.
+# Texts on which both must agree before anything runs here, in addition to the added tokens.
 _PROBES = (
     "It's 3.14 o'clock — naïve ﬁne 日本語 👩‍👩‍👧!",
     "  two  spaces\tand\n\nlines \r\n",
@@ -75,7 +75,7 @@ ALONE = _references({"_tokenizer": object()})
 
 
 def _seal(backend: Any) -> Seal:
-    """What a backend is made of, as far as it may change: not the whole vocabulary."""
+    """The parts of a backend that may change: not the whole vocabulary."""
     parts = tuple(None if part is None else part.__getstate__() for part in _parts(backend))
     model, size = backend.model, backend.get_vocab_size(with_added_tokens=False)
     samples = tuple(backend.id_to_token(size * place // _SAMPLES) for place in range(_SAMPLES))

@@ -8,7 +8,7 @@ __all__ = ["Call"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a call was given, and how the tokenizer was set at that time.
+    """The arguments of a call, and the settings of the tokenizer at that time.
 
     Attributes:
         texts: each a `str`, or a list of words.

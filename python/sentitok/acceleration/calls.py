@@ -226,7 +226,7 @@ def _rows(
     options: dict[str, Any],
     prompts: Prompts | None,
 ) -> Encoding | EncodingBatch | None:
-    """What the texts become, before padding: an `Encoding` for one text."""
+    """The encoding of the texts, before padding: an `Encoding` for one text."""
     adds = call.adds_special_tokens
     cuts = call.truncation or {}
     limit: int | None = cuts.get("max_length")

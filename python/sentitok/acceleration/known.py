@@ -14,12 +14,12 @@ from .._sentitok import Tokenizer
 
 __all__ = ["Known", "MarkShift", "Seal"]
 
-#: What a backend is made of, as far as it may change.
+#: The parts of a backend that may change.
 Seal: TypeAlias = tuple[object, ...]
 
 
 class MarkShift(NamedTuple):
-    """What tokenizers adds to the start and end of the empty place of a mark that was put in front.
+    """How tokenizers shifts the start and end of the empty place of a mark that was put in front.
 
     Attributes:
         first: for the first token of a text, and at the first character.

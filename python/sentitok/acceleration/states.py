@@ -40,7 +40,7 @@ _GRAPHEMES = re.compile(
 
 
 class Pickled:
-    """What pickles as a `tokenizers.Encoding` with a state."""
+    """An object that pickles as a `tokenizers.Encoding` with a state."""
 
     def __init__(self, state: bytes) -> None:
         self._state = state

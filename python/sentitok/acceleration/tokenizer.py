@@ -28,7 +28,7 @@ __all__ = ["run_here"]
 # Where an object keeps its `Running`.
 _KEY = "_sentitok_running"
 _Fast: Any = transformers.PreTrainedTokenizerFast
-# What our methods raise for arguments that are the original's to judge.
+# Errors of our methods for arguments that the original must judge.
 _NOT_OURS = (SentitokError, TypeError, ValueError, OverflowError)
 # Methods of a class, not of its objects.
 _MAKERS = ("from_pretrained", "register_for_auto_class")
@@ -89,7 +89,7 @@ class _MethodOf:
 def _class_over(own: Any) -> type[Any]:
     """The class of accelerated tokenizers of a class."""
     members = {name: getattr(own, name) for name in ("__module__", "__qualname__", "__doc__")}
-    # What makes tokenizers looks into `__dict__` of the class: it is asked of the class that has one.
+    # Objects that make tokenizers look into `__dict__` of the class: the class with the name is asked.
     members |= {name: _MethodOf(own, name) for name in _MAKERS}
     kind: Any = AcceleratedOf4 if IS_4 else Accelerated
     bases = (kind,) if own is _Fast else (own, kind)
@@ -164,7 +164,7 @@ class Accelerated(_Fast):  # type: ignore[misc]  # 2026-11-23: transformers has 
         return super()._encode_plus(text, text_pair, **options) if batch is None else batch
 
     def _batch(self, text: Any, text_pair: Any, options: dict[str, Any]) -> Any:
-        """What texts become, or `None` if the original must say."""
+        """The encoding of texts, or `None` if the original must make it."""
         attributes = self.__dict__
         running = attributes.get(_KEY)
         if running is None or (known := running.current(attributes)) is None:

@@ -1,4 +1,4 @@
-"""What transformers 4 does otherwise than 5, as far as `accelerate` has to know.
+"""Differences of transformers 4 from 5 that `accelerate` has to know.
 
 In 4, `_batch_encode_plus` takes the rows of a batch and `_encode_plus` one row; in 5 the second takes both.
 

@@ -20,7 +20,7 @@ from .masks import MaskedEncoding
 __all__ = ["MaskedEncoding", "apply"]
 
 
-# What transformers' call takes in addition to the template's variables, and what to do here.
+# Arguments of transformers' call in addition to the template's variables, and their replacement here.
 _OF_TRANSFORMERS = {
     "padding": "pad what encode_batch gives: pad(), to_torch()",
     "truncation": "cut the ids: .ids[:n]",

@@ -1,4 +1,4 @@
-"""What a template gets to see: messages, tools and documents, as plain data.
+"""The input of a template: messages, tools and documents, as plain data.
 
 Templates come with models and may be anybody's: they get copies made of text, numbers, lists and
 dicts, never the caller's objects.

@@ -37,7 +37,7 @@ __all__ = ["SHARD_TOKENS", "TRUNCATIONS", "encode_chats"]
 
 #: Ids of a shard, at most; a row or chat that is longer is a shard alone.
 SHARD_TOKENS = 1 << 27
-#: What may be done with a chat that is longer than a row.
+#: Treatments of a chat that is longer than a row.
 TRUNCATIONS = ("error", "drop", "left", "right")
 # Chats rendered and encoded at a time, and characters of their lines.
 _CHUNK_CHATS = 512
@@ -89,7 +89,7 @@ class _Encoded(NamedTuple):
 
 @dataclass
 class _Taken:
-    """What became of the chats."""
+    """Counts of the chats."""
 
     chats: int = 0
     truncated: int = 0
@@ -232,7 +232,7 @@ class _Options:
         return cls(tokenizer, templates, mask, pack, cut, truncate, pad_id, specials)
 
     def manifest(self, shard_tokens: int, buffer_tokens: int, paths: list[str] | None) -> dict[str, Any]:
-        """What the manifest says of them."""
+        """The manifest's entry on them."""
         pack = None
         if self.pack is not None:
             rule = {} if self.cut else {"truncate": self.truncate, "buffer_tokens": buffer_tokens}

@@ -21,7 +21,7 @@ __all__ = ["ChatEncoder", "RenderedChat"]
 
 
 class RenderedChat(NamedTuple):
-    """What a template wrote of a chat.
+    """A template's output for a chat.
 
     Attributes:
         text: the chat.

@@ -1,4 +1,4 @@
-"""`Guard`: what keeps the text of messages from becoming special tokens.
+"""`Guard`: keeps the text of messages from becoming special tokens.
 
 A message that spells a special token, or begins or ends with a part of one, gets a mark into it
 before the template is run, so that the token is not there; where the template wrote one, it is.

@@ -286,7 +286,7 @@ class _Finder:
         return new
 
     def _generation_prompt(self) -> str:
-        """What the template adds where an answer is asked for; empty if nothing but white space."""
+        """The text that the template adds where an answer is asked for; empty if nothing but white space."""
         asked = [self.messages[:number] for number in self.writers if number]
         for messages in (*asked[:1], *asked[-1:], self.messages):
             with_prompt, without = self._rendered(messages, True), self._rendered(messages, False)
@@ -296,7 +296,7 @@ class _Finder:
         return ""
 
     def _common(self, first: str, second: str) -> str:
-        """What two texts begin with: the whole of one, or whole special tokens and the text between them."""
+        """The common beginning of two texts: whole special tokens and the text between them, or a whole text."""
         if first.startswith(second):
             return second
         if second.startswith(first):
@@ -343,7 +343,7 @@ class _Finder:
         return len(before) + len(header)
 
     def _header(self, number: int, before: str) -> str | None:
-        """What a template without a generation prompt writes in front of an answer of content alone."""
+        """The text that a template without a generation prompt writes before an answer of content alone."""
         probe = {"role": "assistant", "content": f"{self.open}0{self.close}"}
         written = self._rendered([*self.messages[:number], probe], False)
         if written is None or not written.startswith(before) or 0 not in (self._marks_of(written) or {}):

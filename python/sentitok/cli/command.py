@@ -1,4 +1,4 @@
-"""`Command`: what every subcommand shares: exit codes, error lines, quick parsing.
+"""`Command`: the base of every subcommand: exit codes, error lines, quick parsing.
 
 Exit codes: 0 done; 1 the answer is negative, or the work failed; 2 wrong call, file or configuration;
 130 Ctrl-C. Each error is handled here and nowhere else, as one line on stderr; `--traceback` shows where it
@@ -90,7 +90,7 @@ class AnswerIsNoError(Exception):
     """The command ran and its answer is negative: exit code 1."""
 
 
-# What the running command was given: the flags that were typed, by parameter.
+# The typed flags of the running command, by parameter.
 _typed: ContextVar[dict[str, str]] = ContextVar("_typed", default={})  # noqa: B039  # 2026-11-29: never changed
 
 
@@ -136,7 +136,7 @@ def with_groups(command: Callable[..., None], groups: Mapping[str, OptionGroup])
     return called
 
 
-# What the library calls an option whose parameter has another name.
+# The library's name of an option whose parameter has another name.
 _LIBRARY_NAMES = {
     "pre_tokenizer_name": "pre_tokenizer",
     "special": "special_tokens",

@@ -137,7 +137,7 @@ def count(
 
 
 def _changed(out: Path) -> list[tuple[str, str]]:
-    """What reading changed; it is reported even if it is little."""
+    """The changes made in reading; they are reported even if they are few."""
     totals = counts_header(out)["totals"]
     kept = ("documents", "bytes", "pieces")
     return _totals({name: value for name, value in totals.items() if value and name not in kept})

@@ -1,4 +1,4 @@
-"""What happens to files that exist: they are replaced only with `--force`, or stay if they would not change.
+"""Existing output files: they are replaced only with `--force`, or stay if they would not change.
 
 Whether a file would change is known only when its successor is there. So the successor is written under a
 free name next to it and compared: a long training loses nothing, and the same command may run again.

@@ -43,7 +43,7 @@ Cased = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
-    """What a `.tiktoken` or `vocab.txt` file does not hold; each field is an option (`grouped`)."""
+    """Settings that a `.tiktoken` or `vocab.txt` file lacks; each field is an option (`grouped`)."""
 
     pattern: Pattern = None
     special: SpecialTokens = None
@@ -66,7 +66,7 @@ class FileOptions:
         return load(path, self.pattern, self.specials(), cased=self.cased)
 
 
-# What a file that is not a tokenizer should have been.
+# Kinds of files expected instead of one that is not a tokenizer.
 _WANTED = (
     "give a tokenizer.json, tekken.json, a SentencePiece .model, a .tiktoken or vocab.txt file, a folder of "
     "a model or sentitok's own file here, and texts where texts are meant"

@@ -20,7 +20,7 @@ from .process import complain, to_stdout
 
 Progress = Callable[[str, int, int], None]
 
-# What the stages of the progress callback are doing, in words.
+# The stages of the progress callback, in words.
 _STAGES = {
     "count": "counting",
     "spill": "joining counts",

@@ -1,4 +1,4 @@
-"""What a command owes the process it runs in: its streams and its end.
+"""The streams and the end of the process that a command runs in.
 
 A stream that is closed, full or not UTF-8 does not give a traceback.
 """

@@ -1,4 +1,4 @@
-"""What Ctrl-C and SIGTERM do to a command, from its first line on.
+"""The effects of Ctrl-C and SIGTERM on a command, from its first line on.
 
 While nothing is half done (modules are imported, arguments read, the process ends) a signal ends the process
 immediately: an exception could come up in the midst of an import, which may swallow it or show it. While
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["INTERRUPTED", "STOPPED", "TerminatedError", "listen", "working"]
 
-# What the shell gives for a process that Ctrl-C or SIGTERM ended.
+# Exit codes of the shell for a process that Ctrl-C or SIGTERM ended.
 INTERRUPTED = 130
 STOPPED = 143
 

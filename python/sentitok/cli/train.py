@@ -1,4 +1,4 @@
-"""What the three `train-*` commands share: options, checks, the run and its summary."""
+"""Shared parts of the three `train-*` commands: options, checks, the run and its summary."""
 
 import errno
 import json
@@ -277,7 +277,7 @@ class Saving:
 # The first word of a counts file.
 COUNTS_MAGIC = b"#sentitok-counts"
 
-# What a tokenizer's file may end in; without a suffix it is a directory.
+# Suffixes of a tokenizer's file; without a suffix it is a directory.
 _SUFFIXES = (".json", ".tiktoken", ".model", ".txt", ".sentitok")
 
 # Those of formats that hold only some tokenizers, whatever their tokens are.
@@ -472,7 +472,7 @@ def _is_read_only(folder: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What a command trains, and on what.
+    """The training of a command, and its input.
 
     Attributes:
         train: the function of the library.
@@ -747,7 +747,7 @@ def _text(summary: dict[str, Any], asked: int, following: str) -> str:
     pairs += language_lines(summary.get("languages", []))
     if summary.get("resumed"):
         pairs.append(("resumed", summary["resumed"]))
-    # What reading changed is said even if it is little: nothing goes in silence.
+    # Changes made in reading are reported even if they are few: nothing goes in silence.
     pairs += [(key.replace("_", " "), number(value)) for key, value in totals.items() if value]
     if summary["bytes_per_token"] is not None:
         pairs.append(("bytes/token", f"{summary['bytes_per_token']:.3f} on a sample of the text"))

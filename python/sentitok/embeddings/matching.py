@@ -24,7 +24,7 @@ _BEFORE = ("", "\n", "a", "x", "0", ".", "-", "(")
 
 
 class Meanings:
-    """What the tokens of a tokenizer mean in text.
+    """The meanings of a tokenizer's tokens in text.
 
     Attributes:
         tokenizer: whose tokens they are.

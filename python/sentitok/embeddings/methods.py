@@ -22,7 +22,7 @@ from .matching import Match
 
 __all__ = ["AVERAGE", "COMPOSED", "COPIED", "METHODS", "RANDOM", "UNUSED", "Plan", "plan"]
 
-# What a new row is.
+# The kinds of new rows.
 COPIED, COMPOSED, AVERAGE, RANDOM, UNUSED = range(5)
 # Old tokens that `nearest` takes, and the characters that it compares at a time.
 _NEAREST = 8
@@ -100,7 +100,7 @@ METHODS: dict[str, _Method] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What each row of a new table is made of.
+    """The sources of each row of a new table.
 
     Attributes:
         kinds: (N,) `COPIED`, ... of each row.

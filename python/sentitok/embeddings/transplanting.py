@@ -43,7 +43,7 @@ _OTHER_WEIGHTS = (
 )  # fmt: skip
 # Settings of a run of `senti`, which hold neither ids nor the size of the vocabulary.
 _RUN = "config.toml"
-# What lists hashes of the old files.
+# The file with hashes of the old files.
 _HASHES = "manifest.json"
 # Keys of settings that hold ids, alone or in lists.
 _ID_KEYS = re.compile(r".*_token_(id|ids|index)|(begin_)?suppress_tokens|bad_words_ids")

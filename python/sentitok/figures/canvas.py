@@ -1,4 +1,4 @@
-"""What every figure looks like, and how it becomes a file.
+"""The style of every figure, and how it becomes a file.
 
 matplotlib without a display and without pyplot: nothing global, no window. Colours are those of Okabe and Ito
 2008, distinct to colour-blind eyes; line styles, markers and hatches say the same again, for print in grey.

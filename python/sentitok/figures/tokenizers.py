@@ -1,4 +1,4 @@
-"""What tokenizers make of a text, drawn: by script, by size, by how often each token comes.
+"""Figures of the tokens of a text: by script, by size, by how often each token comes.
 
 A token counts for the script of its characters, each by its share; anything but a letter (space, digit,
 punctuation) belongs to the next letter, as a space belongs to the word behind it.

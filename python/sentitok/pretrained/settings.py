@@ -1,4 +1,4 @@
-"""`Settings`: what the files next to tokenizer.json say, read from a folder and written to one.
+"""`Settings`: the settings in the files next to tokenizer.json, read from a folder and written to one.
 
 The roles of special tokens (`eos_token`), chat templates, and the rest of tokenizer_config.json,
 which goes back as it was. Settings that name a class, code or files of the original folder are left out:
@@ -70,7 +70,7 @@ _WIDE_MARKS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What a folder says of a tokenizer outside tokenizer.json.
+    """A folder's settings of a tokenizer outside tokenizer.json.
 
     Attributes:
         special_tokens: what special tokens are for: `{"eos_token": "</s>"}`.

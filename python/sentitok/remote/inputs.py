@@ -47,7 +47,7 @@ class _Ranges:
 
     @staticmethod
     def _mark_of(about: dict[str, Any]) -> tuple[Any, ...]:
-        """What changes with a file: its size, and what the store says of its version."""
+        """The parts that change with a file: its size, and its version in the store."""
         keys = (
             "ETag", "etag", "LastModified", "last_modified", "mtime", "updated", "generation", "created",
             "blob_id",
@@ -315,7 +315,7 @@ class Input:
 
     @property
     def mark(self) -> str:
-        """What the store says of the file's version, such as its ETag."""
+        """The file's version in the store, such as its ETag."""
         return " ".join(str(part) for part in self._reader.mark or () if part is not None)
 
     def read_at(

@@ -34,7 +34,7 @@ _KINDS = {".html": "text/html", ".css": "text/css", ".mjs": "text/javascript", "
 
 
 class Desk:
-    """What every route needs: the models by name, and the threads that work.
+    """The data of every route: the models by name, and the threads that work.
 
     Args:
         models: by name, at least one.
@@ -192,5 +192,5 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 
 async def _failed(_: Request, error: Exception) -> Response:
-    # What it says may hold a text; `Guard` notes it, for Starlette raises it again.
+    # The message may hold a text; `Guard` notes it, for Starlette raises it again.
     return json_response({"error": f"{type(error).__name__}; this is a bug of the server"}, 500)

@@ -1,4 +1,4 @@
-"""`Body`: what a request asks for, read within limits and checked field by field.
+"""`Body`: the content of a request, read within limits and checked field by field.
 
 A refusal names the field, its value and the expected values; a text is never repeated. Only
 `application/json` is read: no other page can make a browser send that here.

@@ -1,4 +1,4 @@
-"""`Guard`: what holds for every answer: headers, whom the server answers, and errors without texts.
+"""`Guard`: applies to every answer: headers, whom the server answers, and errors without texts.
 
 A browser that was led here by another name than the server's own (DNS rebinding) is refused. An error of ours
 is one line in the log: where and of what type, never the request.

@@ -7,7 +7,7 @@ __all__ = ["Limits"]
 
 @dataclass(frozen=True)
 class Limits:
-    """What a server allows.
+    """The limits of a server.
 
     Attributes:
         max_bytes: bytes of a request's body.

@@ -1,4 +1,4 @@
-"""`Model`: what the page compares; here tokenizers.
+"""`Model`: a model that the page compares; here tokenizers.
 
 A classifier or a language model is a `Model` that answers more.
 """

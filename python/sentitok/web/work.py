@@ -1,4 +1,4 @@
-"""`Work`: what takes time runs in threads, so many at once, and each request within its time.
+"""`Work`: runs long work in threads, so many at once, and each request within its time.
 
 A request that is over its time is answered at once; if its work has begun, it ends in its thread, and keeps
 it until then, so that no number of requests can take more threads than there are.

@@ -14,7 +14,7 @@ from .layout import Parts, python, shell, stopped, table, unrecorded
 
 __all__ = ["HEADS", "ensemble_parts", "parts", "score_rows"]
 
-# What becomes of a text longer than the run reads, by `data.long`.
+# The treatment of a text longer than the run reads, by `data.long`.
 _LONG = {
     "truncate": "only its beginning is read",
     "head-tail": "only its beginning and end are read",

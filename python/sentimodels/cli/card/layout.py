@@ -1,4 +1,4 @@
-"""What cards of all kinds are laid out with: front matter, tables, and the sections that all have.
+"""Layout of cards of all kinds: front matter, tables, and the sections that all have.
 
 The front matter is what the Hugging Face Hub reads: some lines, for which huggingface_hub would bring a
 client for the network.
@@ -67,7 +67,7 @@ def cell(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a card of one kind says; `document` lays it out.
+    """The content of a card of one kind; `document` lays it out.
 
     Attributes:
         tag: the task, as the Hub calls it.

@@ -50,7 +50,7 @@ _SCORERS = {
     "open-vocabulary.json": "Convolutions",
     "tokenizer.json": "Convolutions",
 }
-# What else of the reader a class needs.
+# Further parts of the reader that a class needs.
 _NEEDS = {"NgramBag": ("Bag",), "HashedBag": ("Bag",), "Convolutions": ()}
 
 

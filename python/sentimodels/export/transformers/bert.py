@@ -16,7 +16,7 @@ __all__ = ["BERT"]
 _LAYOUT = "BERT"
 _FOLLOWS, _HEAD = "cls.seq_relationship", "cls.predictions"
 _TABLE = "bert.embeddings.word_embeddings.weight"
-# What BERT is, by our settings; activation and eps are those of its head as well.
+# The settings that make a run BERT; activation and eps are those of its head as well.
 _FIXED: dict[str, tuple[Any, ...]] = {
     "causal": (False,),
     "positions": ("learned",),

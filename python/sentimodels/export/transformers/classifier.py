@@ -43,9 +43,9 @@ __all__ = ["TOLERANCE", "export_transformers", "has_class_head", "import_classif
 
 # By how much a probability may differ.
 TOLERANCE = 1e-5
-# What a reward model's score is the log odds of: of two answers the second one was chosen.
+# A reward model's score is the log odds that of two answers the second one was chosen.
 _OF_REWARD = ("rejected", "chosen")
-# What config.json says of a model that may give a text several labels.
+# The value in config.json of a model that may give a text several labels.
 _SEVERAL = "multi_label_classification"
 
 

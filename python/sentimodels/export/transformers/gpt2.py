@@ -26,7 +26,7 @@ from .layout import (
 __all__ = ["GPT_2"]
 
 _LAYOUT = "GPT-2"
-# What GPT-2 is, by our settings.
+# The settings that make a run GPT-2.
 _FIXED: dict[str, tuple[Any, ...]] = {
     "causal": (True,),
     "positions": ("learned",),

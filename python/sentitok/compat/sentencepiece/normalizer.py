@@ -1,4 +1,4 @@
-"""`SentencePieceNormalizer`: what SentencePiece makes of a text, without a model."""
+"""`SentencePieceNormalizer`: normalizes texts as SentencePiece does, without a model."""
 
 import os
 from collections.abc import Iterable, Mapping

@@ -86,7 +86,7 @@ _RANGES = {
 }
 #: Change nothing here.
 _IGNORED = {"minloglevel", "accept_language", "self_test_sample_size"}
-#: What a normalizer says of itself.
+#: Options that a normalizer sets.
 _OF_A_NORMALIZER = {
     "normalization_rule_name", "normalization_rule_tsv", "add_dummy_prefix", "remove_extra_whitespaces",
     "escape_whitespaces",

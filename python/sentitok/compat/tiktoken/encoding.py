@@ -388,7 +388,7 @@ def _named(option: str, tokens: Collection[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=128)
 def _any_of(tokens: frozenset[str]) -> re.Pattern[str]:
-    """What finds any of these, the longest where several begin."""
+    """A pattern that finds any of these, the longest where several begin."""
     return re.compile("|".join(map(re.escape, sorted(tokens, key=lambda token: (-len(token), token)))))
 
 

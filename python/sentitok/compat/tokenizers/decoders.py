@@ -50,7 +50,7 @@ def _cleaned(text: str) -> str:
 
 
 class Decoder(Stage, room="decoder"):
-    """What makes a text of tokens."""
+    """Makes a text of tokens."""
 
     @staticmethod
     def custom(decoder: object) -> NoReturn:
@@ -163,7 +163,7 @@ class BPEDecoder(Decoder):
 
 
 class CTC(Decoder):
-    """What speech recognition gives: repeats and pads go."""
+    """The decoder of speech recognition: removes repeats and pads."""
 
     defaults: ClassVar[Json] = {"pad_token": "<pad>", "word_delimiter_token": "|", "cleanup": True}
     pad_token = Field[str](check=text("pad_token", or_none=False))
@@ -242,7 +242,7 @@ _looked_for = pattern
 
 
 class _Tokenizer(Protocol):
-    """What makes a text of ids."""
+    """Makes a text of ids."""
 
     def decode(self, sequence: _Several[int], skip_special_tokens: bool, /) -> str: ...
 

@@ -149,7 +149,7 @@ class Encoding:
 
     @property
     def overflowing(self) -> list["Encoding"]:
-        """What truncation cut off, in stretches of the same length."""
+        """The parts that truncation cut off, in stretches of the same length."""
         return [part.copy() for part in self.parts]
 
     @property
@@ -230,7 +230,7 @@ class Encoding:
         token = self.char_to_token(char_pos, sequence_index)
         return None if token is None else self.token_to_word(token)
 
-    # What changes it
+    # Methods that change it
 
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
         """Cuts to a length; the rest goes to `overflowing`.

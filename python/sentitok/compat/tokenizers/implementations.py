@@ -149,7 +149,7 @@ class ByteLevelBPETokenizer(BaseTokenizer):
 
 
 class _Alphabetic(BaseTokenizer):
-    """What those have in common whose alphabet is that of the texts."""
+    """Common parts of tokenizers whose alphabet is that of the texts."""
 
     _special: _Special = ()
 

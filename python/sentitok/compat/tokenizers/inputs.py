@@ -1,4 +1,4 @@
-"""What may be encoded: texts, pairs, and the same as words, checked as tokenizers checks them.
+"""Inputs of encoding: texts, pairs, and the same as words, checked as tokenizers checks them.
 
 Source of the rules: tokenizers 0.23, what it takes and which errors it raises.
 """

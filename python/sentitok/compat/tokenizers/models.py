@@ -25,7 +25,7 @@ __all__ = ["BPE", "Model", "Token", "Unigram", "WordLevel", "WordPiece"]
 
 _Vocab = Mapping[str, int] | str
 _Merges = Iterable[tuple[str, str]]
-# What ends a line of vocab.txt without being part of its token: Unicode's White_Space.
+# Characters that end a line of vocab.txt without being part of its token: Unicode's White_Space.
 _WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
@@ -46,7 +46,7 @@ class Token(NamedTuple):
 
 
 class Model(Stage, room="model"):
-    """What cuts the pieces of a text into tokens."""
+    """Cuts the pieces of a text into tokens."""
 
     @cached_property
     def vocab(self) -> dict[str, int]:

@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Normalizer(Stage, room="normalizer"):
-    """What changes a text before it is split."""
+    """Changes a text before it is split."""
 
     @staticmethod
     def custom(obj: object) -> "Normalizer":
@@ -91,7 +91,7 @@ class _Custom(Normalizer, in_files=False):
 
 
 class BertNormalizer(Normalizer):
-    """What BERT does: cleans, puts blanks around Chinese characters, strips accents, lowers."""
+    """BERT's normalizer: cleans, puts blanks around Chinese characters, strips accents, lowers."""
 
     defaults: ClassVar[Json] = {
         "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True,

@@ -160,7 +160,7 @@ class Pipeline:
         return self._current().tokenizer
 
     def _state(self) -> str:
-        """What the tokenizer is made of, except for the model's vocabulary."""
+        """The stages of the tokenizer, without the model's vocabulary."""
         model = {name: value for name, value in self._model.fields.items() if name not in ("vocab", "merges")}
         stages = {name: None if stage is None else stage.spec() for name, stage in self._stages.items()}
         return json.dumps([model, stages, self._added.specs()])
@@ -216,7 +216,7 @@ class Pipeline:
 
     @property
     def normalizer(self) -> Normalizer | None:
-        """What changes a text first."""
+        """The stage that changes a text first."""
         stage: Normalizer | None = self._stages["normalizer"]
         return stage
 
@@ -226,7 +226,7 @@ class Pipeline:
 
     @property
     def pre_tokenizer(self) -> PreTokenizer | None:
-        """What splits a text."""
+        """The stage that splits a text."""
         stage: PreTokenizer | None = self._stages["pre_tokenizer"]
         return stage
 
@@ -246,7 +246,7 @@ class Pipeline:
 
     @property
     def decoder(self) -> Decoder | None:
-        """What makes a text of tokens."""
+        """The stage that makes a text of tokens."""
         stage: Decoder | None = self._stages["decoder"]
         return stage
 

@@ -42,12 +42,12 @@ _SCHEME = one_of("first", "never", "always")
 
 
 def _behavior() -> Field[str]:
-    """What becomes of what separates."""
+    """The treatment of a delimiter."""
     return Field[str](check=one_of(*_BEHAVIORS, spelled=_BEHAVIORS.__getitem__), shown=_NAMES.__getitem__)
 
 
 class PreTokenizer(Stage, room="pre-tokenizer"):
-    """What splits a text before the model sees its pieces."""
+    """Splits a text before the model sees its pieces."""
 
     @staticmethod
     def custom(pretok: object) -> "PreTokenizer":

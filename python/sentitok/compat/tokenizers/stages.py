@@ -103,7 +103,7 @@ class Stage(Holder):
 
 
 class Steps(Generic[_Stage]):
-    """What the sequences of stages have in common: they hold stages, not their JSON."""
+    """Common parts of sequences of stages: they hold stages, not their JSON."""
 
     stages: list[_Stage]
     key: ClassVar[str]

@@ -207,7 +207,7 @@ class Codec:
         return Encoding.of(len(row), lambda name: makers[name](row), {})
 
     def _makers(self, words: Row | None, specials: str, places: bool) -> dict[str, _Make]:
-        """What makes each list of a row; `words` are its texts, if they are words."""
+        """Functions that make each list of a row; `words` are its texts, if they are words."""
         makers = {
             **_MAKERS,
             "offsets": self._places,
@@ -245,7 +245,7 @@ class Codec:
 
 
 def _normalizing(normalizer: Normalizer | None, tokenizer: _sentitok.Tokenizer) -> Callable[[str], str]:
-    """What changes a text as a normalizer does; without making its JSON for every text."""
+    """Changes a text as a normalizer does; without making its JSON for every text."""
     if normalizer is None:
         return str
     own = tokenizer.normalizer

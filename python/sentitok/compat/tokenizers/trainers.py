@@ -108,7 +108,7 @@ class Trainer(Holder):
 
 
 class Merging(Trainer):
-    """What the trainers that merge pairs have in common."""
+    """Common options of the trainers that merge pairs."""
 
     min_frequency = Field[int](check=whole("min_frequency"))
     limit_alphabet = Field[int | None](check=whole("limit_alphabet", or_none=True))

@@ -1,4 +1,4 @@
-"""`trained`: what sentitok's trainers make of texts, as the fields of a model.
+"""`trained`: trains by sentitok's trainers, and returns the fields of a model.
 
 BPE has the vocabulary and merges of tokenizers, one for one; WordPiece its tokens; WordLevel its
 words. Unigram follows SentencePiece, not tokenizers' trainer: see docs/explanation/exactness.md.
