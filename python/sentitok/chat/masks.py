@@ -296,7 +296,7 @@ class _Finder:
         return ""
 
     def _common(self, first: str, second: str) -> str:
-        """The common beginning of two texts: whole special tokens and the text between them, or a whole text."""
+        """The common beginning of two texts: whole special tokens and the text between, or a whole text."""
         if first.startswith(second):
             return second
         if second.startswith(first):
