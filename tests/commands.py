@@ -1,4 +1,4 @@
-"""The commands: as processes of their own (`start`), or in this one where that is enough (`run`)."""
+"""The commands: as separate processes (`start`), or in this one where that is enough (`run`)."""
 
 import os
 import subprocess

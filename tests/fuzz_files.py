@@ -4,7 +4,7 @@
     python tests/fuzz_files.py --minutes 30 model counts    # 30 minutes of the formats with these words
 
 Valid files are changed: bits, bytes, lines, lengths, parts of another file, values of JSON. Each is read and
-used in a process of its own kind, which is started again where it dies. A failure is an exception that is not
+used in a separate process kind, which is started again where it dies. A failure is an exception that is not
 of `sentitok` or `sentimodels`, a crash, more than 2 s, or more than 20 times the file's size and 64 MB.
 Prints a line per format, and what repeats each failure; ends with status 1 after one.
 """

@@ -28,7 +28,7 @@ from web_server import Client
 ROOT = Path(__file__).resolve().parent.parent
 # Every page that is in git.
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
-# Each in a folder of its own, in order: a later block uses what an earlier one wrote.
+# Each in a separate folder, in order: a later block uses what an earlier one wrote.
 PAGES = {
     "readme": ROOT / "README.md",
     **{

@@ -1,6 +1,6 @@
 """What `senti pretrain` makes of small books in a second, for the tests of commands.
 
-Not for models with drawn weights (`language_runs.py`).
+`language_runs.py` tests models with drawn weights.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Cases of other libraries' own test suites, restated, and what a page says of them.
 
-Not the cases: each library has a folder of its own, `tests/LIBRARY_cases`, where a function is
+Not the cases: each library has a separate folder, `tests/LIBRARY_cases`, where a function is
 registered by the names that its cases have in the suite, and takes any library of those calls.
 """
 

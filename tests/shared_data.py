@@ -1,6 +1,6 @@
 """Documents of the larger data sets, for the tests that need them.
 
-The folder is named by `SENTITOK_DATA` (default `../shared/data` beside the project).
+The folder is named by `SENTITOK_DATA` (default `../shared/data` next to the project).
 Nothing is downloaded: without the folder these tests skip and say so.
 """
 

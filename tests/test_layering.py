@@ -191,7 +191,7 @@ def test_only_cli_prints(path: Path) -> None:
 @each(MODULES)
 def test_commands_start_without_heavy_imports(path: Path) -> None:
     """What a command needs beyond typer it imports when it runs."""
-    if not in_folder(path, "cli") or path.name == "rivals.py":  # a process of its own
+    if not in_folder(path, "cli") or path.name == "rivals.py":  # a separate process
         return
     heavy = {"numpy", "rich", "pydantic", "subprocess", "tempfile", "torch", "pandas", "sklearn", "scipy"}
     assert not {name.split(".")[0] for name in imports(path, top_level=True)} & heavy

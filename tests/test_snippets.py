@@ -1,6 +1,6 @@
 """Every block of commands or code that a page shows is run by a test, and this table says by which.
 
-Not for running them: those tests do, but for the pages that nobody else runs.
+Not for running them: those tests do, except for the pages that nobody else runs.
 """
 
 import os

@@ -49,7 +49,7 @@ def rows_of(page: str, heading: str) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to work in, with the sources beside it and ranks in tiktoken's cache."""
+    """An empty folder to work in, with the sources next to it and ranks in tiktoken's cache."""
     repository, cache, empty = (tmp_path / name for name in ("sentitok", "cache", "empty"))
     repository.symlink_to(ROOT)
     for made in (cache, empty):

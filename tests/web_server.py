@@ -25,7 +25,7 @@ class Answer:
 
 @dataclass
 class Client:
-    """Asks a server; each request has a connection of its own."""
+    """Asks a server; each request has a separate connection."""
 
     port: int
     headers: dict[str, str] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 `reference(name)` gives a function from a text to its pieces, as they come out
 of `tokenizers` 0.23.3: strings after any rewriting, gaps left out. Patterns are
 run by its engine, Oniguruma, as `Split(Regex(..), "isolated")`; the pre-tokenizers
-that are no pattern are its own classes. `texts_*` are what to compare on.
+that are not a pattern are its own classes. `texts_*` are what to compare on.
 """
 
 import itertools
@@ -86,7 +86,7 @@ PATTERNS = {
     },
 }
 
-#: The pre-tokenizers that are no pattern, or have one of their own.
+#: The pre-tokenizers that are not a pattern, or have one of their own.
 CLASSES: dict[str, Callable[[], pre_tokenizers.PreTokenizer]] = {
     "whitespace": pre_tokenizers.Whitespace,
     "whitespace-split": pre_tokenizers.WhitespaceSplit,

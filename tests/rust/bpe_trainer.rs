@@ -1,4 +1,4 @@
-//! The trainer against a trainer that counts everything anew at each step, and
+//! The trainer against a trainer that counts everything again at each step, and
 //! against what Hugging Face's is known to do.
 
 mod naive;

@@ -170,7 +170,7 @@ fn rules_of_hugging_face() {
         ("e\u{301}", Some("é")),
         // The grapheme begins with what a rule replaces: its mark vanishes.
         ("ﬁ\u{301}", Some("fi")),
-        // Of six bytes and more, each character stands for itself.
+        // Of six bytes and more, each character represents itself.
         ("ﬁ\u{301}\u{301}", Some("fi\u{301}\u{301}")),
         ("a²\r\n²", Some("a2\r\n2")),
     ] {

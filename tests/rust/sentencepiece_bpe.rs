@@ -1,5 +1,5 @@
 //! BPE in SentencePiece's manner: the trainer against one that counts everything
-//! anew at each step, and the order of scores against merging one pair at a time.
+//! again at each step, and the order of scores against merging one pair at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 

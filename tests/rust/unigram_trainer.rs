@@ -136,7 +136,7 @@ fn bits(trained: &TrainedUnigram) -> Vec<(&str, u64)> {
 
 #[test]
 fn a_book_as_sentencepiece_trains_it() {
-    // A line feed tells where a line ended, and is a token of its own.
+    // A line feed tells where a line ended, and is a separate token.
     let mut counts = Counts::new();
     for line in bundled("corpus/sherlock-holmes.txt").lines() {
         let mut words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
@@ -208,7 +208,7 @@ fn the_vocabulary_in_order() {
     for required in ["é", "w", "▁", "l", "n", "e", "i", "d", "s", "t", "o", "r"] {
         assert!(texts.contains(&required), "{required} in {texts:?}");
     }
-    // `west` of `newest` is a token of its own: no piece holds its text.
+    // `west` of `newest` is a separate token: no piece holds its text.
     assert!(!texts.iter().any(|text| text.contains("est") && !text.contains("dest") && *text != "est"));
 }
 

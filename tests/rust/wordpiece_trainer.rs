@@ -1,4 +1,4 @@
-//! The trainer against a trainer that counts everything anew at each step.
+//! The trainer against a trainer that counts everything again at each step.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -236,6 +236,6 @@ def test_a_classifier_is_exported_with_its_ngrams(name: str) -> None:
 
 
 def _shapes(inputs: dict[str, Tensor], ways: dict[str, Any]) -> dict[str, Any]:
-    """Spells the shapes as the exporter wants them: what goes to `**ngrams` in a group of its own."""
+    """Spells the shapes as the exporter wants them: what goes to `**ngrams` in a separate group."""
     own = {key: ways[key] for key in inputs if key in ("input_ids", "mask")}
     return {**own, "ngrams": {key: ways[key] for key in inputs if key not in own}}

@@ -269,7 +269,7 @@ def test_early_stopping_follows_the_divergence(made: Path, tmp_path: Path) -> No
     assert about["fit"]["best_step"] < about["fit"]["steps"]
 
 
-# (what is asked, what is said)
+# (what is asked, message)
 REFUSED: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("no teacher", {"task": {"teacher": ""}}, ConfigError, "name the teacher"),
     (

@@ -269,7 +269,7 @@ def test_a_sweep_without_architecture_takes_the_best(folder: Path) -> None:
     assert [tree["model"]["c"] for tree in trees] == [0.5, 1.0]
 
 
-# (arguments, what is said)
+# (arguments, message)
 WRONG = [
     (["sweep", "reviews.csv", "--arch", "nb"], "give several values of a key"),
     (["sweep", "reviews.csv", "--arch", "nb", "--set", "model.alpha=1"], "give several values of a key"),

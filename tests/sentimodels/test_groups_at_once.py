@@ -388,7 +388,7 @@ def test_the_command_reports_a_run_that_fails_and_runs_it_again(folder: Path) ->
     assert "3 seeds" in done.out
 
 
-# (arguments, what is said)
+# (arguments, message)
 WRONG = [
     (["train", "--engine", "processes"], "--engine is for several runs: give --seeds N or --folds N"),
     (["train", "--workers", "2"], "--workers is for several runs"),

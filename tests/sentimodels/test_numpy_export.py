@@ -145,7 +145,7 @@ def test_the_reader_normalizes_as_runs_do(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["tfidf", "bow", "cnn"])
 def test_numpy_and_sentitok_are_all_it_imports(name: str, folder: Path, tmp_path: Path) -> None:
-    """The folder is imported by its name, and answers in a process of its own."""
+    """The folder is imported by its name, and answers in a separate process."""
     export_numpy(run_of(folder, name), tmp_path / "reviews", TEXTS)
     assert not [
         path

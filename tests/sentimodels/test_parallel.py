@@ -111,7 +111,7 @@ def test_batches_hold_every_pair_once_within_their_places() -> None:
         assert widths.sum() / sum(places) > 0.75  # though their lengths are unrelated
     assert [rows.tolist() for rows in plan(widths, 400, seed=3, epoch=1)] == [r.tolist() for r in epochs[1]]
     assert {tuple(r.tolist()) for r in epochs[0]} != {tuple(r.tolist()) for r in epochs[1]}
-    assert [len(rows) for rows in plan(widths, 1, seed=3)] == [1] * 500  # a long pair is a batch of its own
+    assert [len(rows) for rows in plan(widths, 1, seed=3)] == [1] * 500  # a long pair is a separate batch
     assert plan(widths[:0], 400) == []
 
 

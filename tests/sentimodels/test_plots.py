@@ -319,7 +319,7 @@ def test_dozens_of_runs_stay_inside_their_figure_and_are_told_apart_in_grey() ->
     assert "0.5" in ticks(axes)  # not 500m
 
 
-# (content of run.json, what is said)
+# (content of run.json, message)
 UNJUDGED: list[tuple[str, str | None, str]] = [
     ("nothing", None, "no run.json"),
     ("no json", "{", "says no accuracy"),

@@ -144,7 +144,7 @@ def test_answers_of_odd_texts(trained: Path) -> None:
             classifier.predict(wrong)  # type: ignore[arg-type]  # 2026-11: what it must refuse
 
 
-# (file, how it is altered, what is said)
+# (file, how it is altered, message)
 ALTERED = [
     ("model.safetensors", b"\0", r"model\.safetensors.*(changed since|unreadable)"),
     ("labels.json", b'{"labels": ["pos", "neg"]}', r"labels\.json: changed since"),

@@ -18,7 +18,7 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("data") / "reviews.csv")
 
 
-# (rows of the file, what is said)
+# (rows of the file, message)
 BAD_DATA: list[tuple[str, str, type[Exception]]] = [
     ("text,label\na,1\nb,1\n", "every row has the label '1'", DataError),
     ("text,label\n", "no rows", DataError),

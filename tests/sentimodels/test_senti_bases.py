@@ -1,6 +1,6 @@
 """`--init`: what `senti train` and `senti pretrain` take over from a base, and what they refuse.
 
-Not for pre-training itself (`test_senti_pretrain.py`).
+`test_senti_pretrain.py` tests pre-training itself.
 """
 
 import json

@@ -228,7 +228,7 @@ def test_help_ends_with_examples_that_run(folder: Path) -> None:
         assert done.out
 
 
-# As processes of their own.
+# As separate processes.
 
 
 def test_a_reader_that_leaves_is_no_error(folder: Path) -> None:

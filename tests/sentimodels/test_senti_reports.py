@@ -327,7 +327,7 @@ def test_other_plots(folder: Path, kind: str) -> None:
     assert (folder / "p.png").stat().st_size > 1000
 
 
-# (arguments of senti plot, what is said)
+# (arguments of senti plot, message)
 WRONG_PLOTS: list[tuple[list[str], str]] = [
     (["--kind", "pie"], "--kind pie: expected one of curves, rates, accuracy"),
     (["--axis", "hours"], "--axis hours: expected step, epoch, seconds, tokens"),

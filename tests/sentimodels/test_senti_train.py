@@ -207,7 +207,7 @@ def test_flags_go_above_set_and_that_above_the_file(folder: Path) -> None:
     assert json.loads(senti("train", *args, "--epochs", "2", cwd=folder).out)["steps"] == 20
 
 
-# (arguments, exit code, what is said)
+# (arguments, exit code, message)
 WRONG: list[tuple[list[str], int, str]] = [
     (["train", "missing.csv"], 2, "missing.csv"),
     (["train", "missing.csv", "--out", "runs/first"], 2, "missing.csv: No such file"),

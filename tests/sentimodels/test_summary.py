@@ -77,7 +77,7 @@ def test_gain_with_its_interval() -> None:
     assert gain(right, right) == {"gain": 0.0, "interval": 0.0}
 
 
-# (gain, half the interval, what is said)
+# (gain, half the interval, message)
 SAID = [
     (0.04, 0.03, "gpt beats tfidf (+4.0 ± 3.0 points)"),
     (0.02, 0.03, "gpt is within noise of tfidf (+2.0 ± 3.0 points)"),

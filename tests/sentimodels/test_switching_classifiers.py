@@ -1,6 +1,6 @@
 """Every row of the tables of docs/how-to/from-fasttext.md: its commands run, its calls return.
 
-Not for the blocks of that page (`test_docs.py`). Neither fastText nor torchtext is needed: what a row says
+`test_docs.py` tests the blocks of that page. Neither fastText nor torchtext is needed: what a row says
 in their words is not run.
 """
 

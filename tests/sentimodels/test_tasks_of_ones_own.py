@@ -1,7 +1,7 @@
 """A causal language model, a masked one and a value head: backbone, head and task, trained by `Trainer.fit`.
 
 Each takes fewer than 60 lines, the classes that all three share included, and the trainer knows nothing
-of them. Not for the heads by themselves (`test_heads.py`).
+of them. `test_heads.py` tests the heads by themselves.
 """
 
 import inspect

@@ -181,7 +181,7 @@ def test_a_restart_knows_its_run_from_others(tmp_path: Path, monkeypatch: pytest
     assert started("b", 2).code == 0
 
 
-# (arguments, what is said)
+# (arguments, message)
 REFUSED = [
     ("--arch bow", "WORLD_SIZE=2: bow, which is not trained by steps, needs one process"),
     ("", "WORLD_SIZE=2: arch auto needs one process; name an architecture: --arch"),

@@ -1,6 +1,6 @@
 """What a translation run takes and what it refuses: held-out pairs, bases, columns, settings that changed.
 
-Not for training itself (`test_translation.py`).
+`test_translation.py` tests training itself.
 """
 
 import re

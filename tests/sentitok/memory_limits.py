@@ -4,7 +4,7 @@
 
 Prints a line for each operation that ends otherwise than `test_memory_limits.py` asks: a MemoryError each
 time, then the same object answers a small call, and the memory is free again. A child that dies must not
-take the tests with it, so the test runs this file in a process of its own.
+take the tests with it, so the test runs this file in a separate process.
 """
 
 import gc

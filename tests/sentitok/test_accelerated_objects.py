@@ -1,6 +1,6 @@
 """`accelerate`: what remains a tokenizer of transformers: its copies, its files, its class.
 
-Not for what its calls answer (`test_acceleration.py`).
+`test_acceleration.py` tests what its calls answer.
 """
 
 import copy
@@ -29,7 +29,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 from oracles.accelerated import TEXTS, asked, encoding_of, pair_of, pair_of_file, plain, runs, same  # noqa: E402  # 2026-11-28: needs both
 from oracles.families import file_of  # noqa: E402  # 2026-11-28: needs both
 
-# 2026-11-23: those of its own imports, and of what its calls ignore.
+# 2026-11-23: warnings of its imports, and of arguments that its calls ignore.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 # transformers 4 brings a huggingface_hub that is too old for it.

@@ -11,7 +11,7 @@ import shared_data  # noqa: E402  # 2026-11-30: needs transformers
 from sentitok import accelerate  # noqa: E402  # 2026-11-30: the same
 from sentitok.acceleration.prompts import Prompts  # noqa: E402  # 2026-11-30: the same
 
-# 2026-11-30: those of its own imports.
+# 2026-11-30: warnings of its imports.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 TURN = "<|im_start|>user\nWhat's a good film? It's été, 中文，可以。 " + "The film was good. " * 60

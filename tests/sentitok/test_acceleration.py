@@ -25,7 +25,7 @@ from oracles.accelerated import TEXTS, asked, decodes, pair_of, pair_of_file, pl
 from oracles.families import FAMILIES, FILES, file_of  # noqa: E402  # 2026-11-24: needs both
 from sampled_cases import THOROUGH  # noqa: E402  # 2026-11-29: the same
 
-# 2026-11-23: those of its own imports, and of what its calls ignore.
+# 2026-11-23: warnings of its imports, and of arguments that its calls ignore.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 # One family of three; of nine, where the environment of transformers 4 runs these checks once more.

@@ -1,4 +1,4 @@
-"""The command `sentitok`, as a process of its own: help, examples, mistakes, manners."""
+"""The command `sentitok`, as a separate process: help, examples, mistakes, manners."""
 
 import os
 import re

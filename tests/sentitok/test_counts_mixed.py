@@ -407,7 +407,7 @@ def test_a_dry_run_tells_the_memory(command: str, sherlock: Path, tmp_path: Path
     counts = ["--counts", "a.counts"]
     for source in ([str(sherlock)], counts, counts * 2):
         call = [command, *source, "--vocab", "8000", "-o", "new.json", "--force", "--json"]
-        # Each in a process of its own, whose peak is that of the training.
+        # Each in a separate process, whose peak is that of the training.
         expected, done = (
             json.loads(
                 subprocess.run(

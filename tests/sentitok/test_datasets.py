@@ -120,7 +120,7 @@ def test_pickled_by_its_path(shards: Path) -> None:
 
 
 def test_shards_keep_to_their_maximum(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """A document that does not fit begins a new shard; a longer one has a shard of its own."""
+    """A document that does not fit begins a new shard; a longer one has a separate shard."""
     texts = ["film " * n for n in (3, 6, 2, 30, 1, 9, 10)]
     manifest = encode_files(texts=texts, out_dir=tmp_path, tokenizer=tokenizer, shard_tokens=12)
     dataset = TokenDataset(tmp_path)

@@ -2,7 +2,7 @@
 
 Each ends soon, with an answer or an error.
 
-Each runs in a process of its own with a limit of memory, so that an abort or a
+Each runs in a separate process with a limit of memory, so that an abort or a
 hang is seen. The times are generous: the build under test is not optimised.
 """
 

@@ -54,7 +54,7 @@ def test_there_and_back(tokenizer: Tokenizer) -> None:
 def test_fast_tokenizers_of_transformers(tokenizer: Tokenizer) -> None:
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # 2026-11-21: those of its own imports
+        warnings.simplefilter("ignore")  # 2026-11-21: warnings of its imports
         theirs = transformers.PreTrainedTokenizerFast(tokenizer_object=to_hf(tokenizer))
     back = Tokenizer.from_hf(theirs)
     for text in TEXTS:

@@ -1,4 +1,4 @@
-"""Bytes that are no UTF-8, given to a SentencePiece model: as SentencePiece has them."""
+"""Bytes that are not UTF-8, given to a SentencePiece model: as SentencePiece has them."""
 
 import functools
 import io

@@ -1,6 +1,6 @@
 """What is asked for does not fit in memory, or claims a length it has not.
 
-Each case runs in a process of its own under a limit of address space, since the
+Each case runs in a separate process under a limit of address space, since the
 failure that is looked for is an abort, which nothing can catch. What there is no
 memory for is a MemoryError (an EncodeError of a normalizer), and the same tokenizer
 goes on with less.

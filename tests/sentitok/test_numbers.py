@@ -189,7 +189,7 @@ OTHERS = {
 # and `test_parity_bpe_training.py`.
 OTHER_ARGUMENTS = {"counts", "ratios", "sample"}
 
-# The same for arguments that are no whole numbers, each with what is out of its bounds.
+# The same for arguments that are not whole numbers, each with what is out of its bounds.
 FLOATS: dict[str, tuple[Callable[..., Any], dict[str, tuple[float, tuple[float, ...]]]]] = {
     "Tokenizer.sample": (lambda **n: UNIGRAM.sample("low low", **n).tolist(), {"alpha": (0.5, (-0.1,))}),
     "Tokenizer.entropy": (lambda **n: UNIGRAM.entropy("low low", **n), {"alpha": (0.5, (-0.1,))}),

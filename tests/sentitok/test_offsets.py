@@ -20,7 +20,7 @@ from oracles.normalizer_texts import ODD, odd_texts
 from sentitok import Tokenizer
 
 TEXTS = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(ODD), max_size=30).map("".join))
-#: As TEXTS, with bytes that are no UTF-8.
+#: As TEXTS, with bytes that are not UTF-8.
 BYTES = st.lists(
     st.one_of(st.sampled_from(ODD).map(str.encode), st.sampled_from([b"\xe2", b"\xff", b"\xf0\x9f"])),
     max_size=20,

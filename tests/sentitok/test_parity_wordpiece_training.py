@@ -3,7 +3,7 @@
 tokenizers numbers the symbols with `##` in the order of a hash map, and these
 ids decide ties: two of its own runs may give other tokens. Given these symbols
 as special tokens, in order, it gives one result, and that is compared. Left to
-itself it is run in processes of its own, as each has another order.
+itself it is run in separate processes, as each has another order.
 """
 
 import json

@@ -13,7 +13,7 @@ from tokenizers import Regex, pre_tokenizers
 
 from sentitok import FormatError, PreTokenizer, Tokenizer
 
-#: Ideographs, Hangul and what is above them, but for tags, are much alike: of these every 61st.
+#: Ideographs, Hangul and what is above them, except for tags, are much alike: of these every 61st.
 ALIKE = [range(0x3500, 0x9F00), range(0xAD00, 0xD700), range(0x20100, 0xE0000), range(0xE0200, 0x110000)]
 OTHERS = [range(0x3500), range(0x9F00, 0xAD00), range(0xD700, 0xD800), range(0xE000, 0x20100)]
 OTHERS.append(range(0xE0000, 0xE0200))

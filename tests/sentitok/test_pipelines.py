@@ -1,6 +1,6 @@
 """Runs the recipes for Ray Data, Daft, Spark, datasets and datatrove: the same ids and counts as here.
 
-Each page's Python is one script, which runs in a process and a folder of its own. Daft and Spark may be in
+Each page's Python is one script, which runs in a separate process and folder. Daft and Spark may be in
 the environment `.venv/apart/engines`, which `make test` sets up, or in that of the Python that
 SENTITOK_ENGINES names: Daft needs an older pyarrow.
 """

@@ -21,7 +21,7 @@ from sentitok import AddedToken, FormatError, Settings, Tokenizer, train_bpe, tr
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
-# 2026-11-23: those of its own imports.
+# 2026-11-23: warnings of its imports.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 TEXTS = [

@@ -18,7 +18,7 @@ from sentitok import FormatError, Tokenizer, train_bpe, train_unigram, train_wor
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
-# 2026-11-25: those of its own imports.
+# 2026-11-25: warnings of its imports.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 TEXT = CORPUS / "sherlock-holmes.txt"

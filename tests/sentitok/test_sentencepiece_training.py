@@ -34,7 +34,7 @@ TEXTS = [
     "a" * 200,
 ]
 
-#: File, size, our options. Theirs have the same names but for one.
+#: File, size, our options. Theirs have the same names except for one.
 CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
     "english": ("sherlock-holmes.txt", 3000, {}),
     "many scripts": ("udhr-23-languages.txt", 3000, {}),

@@ -289,7 +289,7 @@ if __name__ == "__main__":
 
 @pytest.mark.skipif(sys.platform == "win32", reason="fork")
 def test_loaders_of_any_number_of_workers_give_what_is_there(dataset: TokenDataset, tmp_path: Path) -> None:
-    """In a process of its own, where any warning is an error."""
+    """In a separate process, where any warning is an error."""
     pytest.importorskip("torch")
     script = tmp_path / "loading.py"
     script.write_text(_LOADING)

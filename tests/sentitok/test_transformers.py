@@ -16,7 +16,7 @@ from sentitok import FormatError, SentitokError, Tokenizer, train_bpe, train_uni
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
-# 2026-11-21: those of its own imports.
+# 2026-11-21: warnings of its imports.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 TEXTS = [

@@ -25,7 +25,7 @@ def trained() -> Tokenizer:
 def test_a_trained_tokenizer_is_healthy(trained: Tokenizer) -> None:
     found = trained.doctor()
     assert found["unreachable"] == found["split"] == found["gaps"] == []
-    # At least the 128 bytes that are no characters.
+    # At least the 128 bytes that are not characters.
     assert len(found["partial"]) >= 128
     for id in range(trained.vocab_size):
         data = trained.id_to_bytes(id)
