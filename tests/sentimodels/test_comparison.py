@@ -14,7 +14,7 @@ from labelled_reviews import write
 from senti_in_process import senti
 from sentimodels.data import Labels
 from sentimodels.errors import DataError
-from sentimodels.evaluation.comparison import FoldScores, compare, compare_folds, corrected_t
+from sentimodels.evaluation.comparison import FoldScores, compare, compare_folds, corrected_t, verdict
 from sentimodels.evaluation.metrics import holm, intervals, scores
 from sentimodels.evaluation.predictions import Predictions
 
@@ -43,6 +43,24 @@ def test_a_better_model_is_told_from_an_equal_one() -> None:
     same = compare({"a": better, "b": better})["differences"][0]
     assert same["accuracy"] == {"difference": 0.0, "interval": [0.0, 0.0], "p": 1.0, "p_holm": 1.0}
     assert same["mcnemar"] == {"only_a_right": 0, "only_b_right": 0, "p": 1.0, "p_holm": 1.0}
+
+
+def test_the_verdict_says_which_is_better_and_by_how_much() -> None:
+    right = drawn(1, 0.7, 2000)
+    base, better = predictions_of(right), predictions_of(right | drawn(2, 0.1, 2000))
+    found = compare({"base": base, "better": better})
+    difference = found["differences"][0]["accuracy"]
+    low, high = (f"{100 * end:.1f}" for end in difference["interval"])
+    said = f"better is better than base by {100 * difference['difference']:.1f} points of accuracy"
+    assert verdict(found, "accuracy", "accuracy") == f"{said} (95 % interval {low} to {high})"
+    assert verdict(compare({"better": better, "base": base}), "accuracy", "accuracy").startswith(said)
+    same = verdict(compare({"a": base, "b": base}), "accuracy", "accuracy")
+    assert same.startswith("no difference in accuracy between a and b can be told: both have the same")
+    near = predictions_of(right ^ (np.arange(2000) < 3))
+    assert "is ahead by" in verdict(compare({"a": base, "near": near}), "accuracy", "accuracy")
+    several = verdict(compare({"base": base, "better": better, "twin": better}), "accuracy", "accuracy")
+    assert several.startswith("better has the highest accuracy; it is better than base by")
+    assert several.endswith("; no difference from twin can be told")
 
 
 def test_all_pairs_are_compared_and_corrected_together() -> None:
@@ -178,6 +196,7 @@ def test_groups_of_folds(folder: Path) -> None:
     assert done.code == 0, done.err
     assert "Nadeau" in done.out
     assert "tfidf less nb" in done.out
+    assert f"verdict  {value['verdict']}" in done.out
 
 
 @pytest.mark.parametrize(

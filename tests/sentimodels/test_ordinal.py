@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import shlex
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
@@ -95,6 +96,24 @@ def test_an_unknown_order_names_the_option(
     with pytest.raises(DataError) as error:
         OrderedLabels.of(values, order, Path("a.csv"))
     assert all(word in str(error.value) for word in words), error.value
+
+
+@pytest.mark.parametrize("names", [("so so", "good"), ("it's bad", "very good, really", 'a "b"'), ("a", "b")])
+def test_an_order_that_is_proposed_can_be_typed(names: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(
+            [("text", "label"), *((f"a word {n} {name}", name) for n in range(20) for name in names)]
+        )
+    done = senti("train", path, "--task", "ordinal", "--arch", "tfidf", "-o", "run", cwd=tmp_path)
+    assert done.code == 2
+    proposed = shlex.split(done.err[done.err.index("--label-order") :].removesuffix(" (in your order)\n"))
+    done = senti("train", path, *proposed, "--arch", "tfidf", "-o", "run", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert Classifier.load(tmp_path / "run").labels.names == tuple(sorted(names))
+    done = senti("train", path, "--label-order", "bad,a", "--arch", "tfidf", "-o", "run-2", cwd=tmp_path)
+    assert done.code == 2
+    assert shlex.split(done.err[done.err.index("--label-order") :])[1].startswith("bad,a")
 
 
 def test_configurations_that_cannot_be() -> None:

@@ -54,6 +54,21 @@ def test_a_class_with_one_row_and_an_empty_text_are_said(tmp_path: Path) -> None
     assert any("rare" in note or "one" in note for note in notes)
 
 
+@pytest.mark.parametrize(
+    ("n", "said"),
+    [
+        (1, "only one training row has the label 'rare-0'"),
+        (40, "only one training row has each of 40 labels: 'rare-0', 'rare-1', 'rare-10' and 37 more"),
+    ],
+)
+def test_labels_of_one_row_are_counted_and_a_few_named(n: int, said: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "data.csv", 60)
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(f"odd one out {place},rare-{place}\n" for place in range(n))
+    data = {**tree("tfidf", path)["data"], "valid_share": 0.0}
+    assert said in Tables(resolve({**tree("tfidf", path), "data": data}).data).notes
+
+
 def test_an_unknown_label_is_named_and_leaves_no_run(reviews: Path, tmp_path: Path) -> None:
     valid = tmp_path / "valid.csv"
     valid.write_text("text,label\nfine film,pos\nodd film,neutral\n", encoding="utf-8")

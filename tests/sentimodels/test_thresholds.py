@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from runpy import run_path
@@ -339,6 +340,9 @@ def test_reports_and_exports_follow_the_thresholds(written: str, place: Path, tm
     card = run(place, "card", "run").out
     assert f"`{model.thresholds.rule}`" in card
     assert "160" in card
+    crossed = model.thresholds.chosen_on["crossed"] if model.thresholds.chosen_on else {}
+    assert f"{100 * crossed['answered']:.1f} % of texts are answered, with a precision of" in card
+    assert f"{crossed['precision']:.4f} and a recall of {crossed['recall']:.4f}" in card
     assert ("no answer" in card) == model.thresholds.may_be_unsure
     done = run(place, "submit", "run", "ids.csv", "-o", tmp_path / "s.csv", "--form", "imdb")
     likeliest = model.predict(table.texts, threshold=0)
@@ -346,7 +350,8 @@ def test_reports_and_exports_follow_the_thresholds(written: str, place: Path, tm
     expected = [other if one is None else one for one, other in zip(answers, likeliest, strict=True)]
     assert [line.partition(",")[2] for line in lines] == expected
     assert model.thresholds.rule in done.err
-    run(place, "export", "run", "--numpy", "-o", tmp_path / "numpy", "--texts", "dev.csv")
+    done = run(place, "export", "run", "--numpy", "-o", tmp_path / "numpy", "--texts", "dev.csv")
+    assert f"thresholds  {model.thresholds.rule}" in done.out
     reader = run_path(str(tmp_path / "numpy/classifier.py"))["Classifier"](tmp_path / "numpy")
     assert reader.predict(table.texts, unsure="review") == model.predict(table.texts, unsure="review")
     about = {**reader.about, "labels": list(model.labels.names)}
@@ -396,6 +401,38 @@ def test_a_folder_of_transformers_leaves_thresholds_out_and_says_so(place: Path,
     pytest.importorskip("transformers")
     done = senti("export", "bert", "--hf", "-o", tmp_path / "hf", cwd=place)
     assert "thresholds" in done.err, done.err
+
+
+def test_thresholds_are_removed_without_rows(place: Path, tmp_path: Path) -> None:
+    shutil.copytree(place / "plain", tmp_path / "run")
+    run(place, "thresholds", tmp_path / "run", "dev.csv", "--threshold", "confidence=0.9")
+    assert Classifier.load(tmp_path / "run").thresholds is not None
+    for more in ([], ["--threshold", "macro_f1"], ["--threshold", "none", "--plot", tmp_path / "a.svg"]):
+        done = senti("thresholds", tmp_path / "run", *more, cwd=place)
+        assert done.code == 2
+        assert "FILE: name the labelled rows" in done.err
+    run(place, "thresholds", tmp_path / "run", "--threshold", "none")
+    assert Classifier.load(tmp_path / "run").thresholds is None
+    run(place, "thresholds", tmp_path / "run", "--threshold", "none")
+    done = senti("thresholds", tmp_path, "--threshold", "none", cwd=place)
+    assert done.code == 2
+    assert "not a run directory" in done.err
+
+
+def test_the_card_says_where_scores_flatter(place: Path, tmp_path: Path) -> None:
+    shutil.copytree(place / "plain", tmp_path / "run")
+    run(place, "thresholds", tmp_path / "run", "dev.csv", "--threshold", "precision=0.85")
+    file = tmp_path / "run/thresholds.json"
+    tree = json.loads(file.read_text())
+    found = tree["chosen_on"]["scores"]
+    tree["chosen_on"]["crossed"] = None
+    file.write_text(json.dumps(tree))
+    card = run(place, "card", tmp_path / "run").out
+    assert "which flatter them" in card
+    assert f"a precision of {found['precision']:.4f}" in card
+    del tree["chosen_on"]["scores"]  # as earlier versions wrote it
+    file.write_text(json.dumps(tree))
+    assert "`precision=0.85`" in run(place, "card", tmp_path / "run").out
 
 
 def test_rules_are_pointed_to_their_command(place: Path) -> None:

@@ -70,7 +70,8 @@ def predictions_of(
         if not asked:
             raise UsageError("--windows: files of predictions are read as they are; leave it out")
         refuse_idle_windows(asked)
-    table = None if data is None else read(output, data, run=runs[0], **flags)
+    like = next((run for run in runs if run.is_dir()), runs[0])
+    table = None if data is None else read(output, data, run=like, **flags)
     for run in runs:
         if _is_file(run):
             by_run[_name(run, runs)] = Predictions.load(run).labelled()
@@ -95,7 +96,7 @@ def _name(run: Path, runs: list[Path]) -> str:
     return run.stem if sum(other.stem == run.stem for other in runs) == 1 else str(run)
 
 
-@reads(without=("limit", "skip", "clean"))
+@reads(without=("limit", "skip", "clean"), scores=True)
 def compare(
     runs: Runs,
     data: Data = None,
@@ -146,11 +147,13 @@ def compare(
         if (of_thresholds := threshold_scores(one)) is not None:
             about["thresholds"] = of_thresholds
             note_chosen_here(output, of_thresholds, len(one), about["run"])
+    value["verdict"] = _verdict(value, names)
     parts = [
         _score_grid(f"Runs on {counted(value['runs'][0]['n'], 'row')}", value["runs"], names),
         *_threshold_grids(value["runs"]),
         _difference_grid(value, names),
         f"p by paired bootstrap ({bootstrap:,} replicates) and by McNemar's test{_said_correction(value)}",
+        f"\nverdict  {value['verdict']}",
     ]
     _print(output, value, parts)
 
@@ -188,11 +191,13 @@ def _compare_folds(output: Output, runs: list[Path]) -> None:
     by_group = {_name(run, runs): fold_scores(run) for run in runs}
     value = compare_folds(by_group)
     names = next(iter(by_group.values())).names
+    value["verdict"] = _verdict(value, names)
     rows = counted(value["runs"][0]["n"], "row")
     parts = [
         _score_grid(f"Means of {value['folds']} folds, {rows} in all", value["runs"], names),
         _difference_grid(value, names),
         f"p by the corrected resampled t-test of Nadeau and Bengio (2003){_said_correction(value)}",
+        f"\nverdict  {value['verdict']}",
     ]
     _print(output, value, parts)
 
@@ -214,6 +219,14 @@ def _threshold_grids(runs: list[dict[str, Any]]) -> list[Any]:
 def _print(output: Output, value: dict[str, Any], parts: list[Any]) -> None:
     best = max(value["runs"], key=lambda one: one["accuracy"])
     output.result(value, page(*parts) if output.human else "", best["run"])
+
+
+def _verdict(value: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """Returns the verdict by accuracy, or by micro F1 where texts have several labels."""
+    from ..evaluation.comparison import verdict
+
+    key = "micro_f1" if "micro_f1" in names else "accuracy"
+    return verdict(value, key, names[key])
 
 
 def _said_correction(value: Mapping[str, Any]) -> str:

@@ -240,11 +240,13 @@ def _writer(table: "Table", *, header: bool) -> "Callable[[Path], list[Path]]":
 
 def _named_again(table: "Table", reading: Reading, *, header: bool) -> str:
     """Returns the options that read a part whose columns have the names of the file."""
+    from ..data.table import as_option
+
     found = {f"--{role}-column": table.columns.get(role) for role in ("text", "label")}
     found["--group-column"] = reading.get("group_column")
     found["--label-separator"] = reading.get("label_separator")
-    found["--label-columns"] = ",".join(table.label_columns)
     options = "".join(f" {option} {shlex.quote(value)}" for option, value in found.items() if value)
+    options += f" --label-columns {as_option(table.label_columns)}" if table.label_columns else ""
     return options + ("" if header else " --no-header") + (" --clean" if reading.get("clean") else "")
 
 

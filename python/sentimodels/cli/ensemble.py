@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..evaluation.predictions import Predictions
 
 
-@reads(without=("limit", "skip", "clean"))
+@reads(without=("limit", "skip", "clean"), scores=True)
 def ensemble(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Two or more run directories.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write the ensemble to.")],

@@ -29,7 +29,9 @@ from .tables import (
     READ_WHOLE,
     Reading,
     Windows,
+    carried,
     grid,
+    names,
     page,
     read,
     reads,
@@ -44,8 +46,20 @@ if TYPE_CHECKING:
 
 # Confused labels listed at most; of hundreds of labels nobody reads all.
 _PAIRS = 10
+# The formats of `--out`, by suffix.
+_SUFFIXES = (".csv", ".tsv", ".jsonl")
 # The fields of an error.
 _COLUMNS = ["row", "line", "id", "text", "label", "predicted", "p_label", "p_predicted", "cut"]
+
+Keep = Annotated[
+    str | None,
+    typer.Option(
+        "--keep",
+        metavar="COLUMNS",
+        help="Other columns of the labelled file to write to --out, after the answers, as in user,date; all "
+        "or none. [default: all]",
+    ),
+]
 
 
 def error_grid(title: str, errors: list[dict[str, Any]]) -> Any:
@@ -84,7 +98,7 @@ def note_cut(output: Output, predictions: "Predictions", texts: str = "texts", m
         output.note(said + more)
 
 
-@reads(without=("group_column", "skip", "clean"))
+@reads(without=("group_column", "skip", "clean"), scores=True)
 def errors(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory or ensemble.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Labelled file or folder.")],
@@ -110,6 +124,7 @@ def errors(
             help="File to write all errors to, with their whole texts: .csv, .tsv or .jsonl. [default: none]",
         ),
     ] = None,
+    keep: Keep = None,
     even_if_trained: Annotated[
         bool,
         typer.Option(
@@ -141,13 +156,12 @@ def errors(
     from ..runs.report import evaluate
 
     output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
-    if out is not None and out.suffix not in (".csv", ".tsv", ".jsonl"):
-        raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
+    kept = check_rows_file(out, keep)
     refuse_input(out, [file])
     announce(out, output, force=force)
     if windows:
         refuse_idle_windows([run])
-    table = read(output, file, run=run, with_lines=True, **reading)
+    table = read(output, file, run=run, with_lines=True, keep=kept, **reading)
     table.labelled()
     predictor = load_predictor(run, windows=windows)
     with output.progress() as progress:
@@ -161,16 +175,17 @@ def errors(
     if not len(answers):
         raise DataError(
             f"{file}: the thresholds of the run, {thresholds and thresholds.rule}, answer none of the "
-            f"{number(len(known))} rows; remove them: senti thresholds {run} {file} --threshold none"
+            f"{number(len(known))} rows; remove them: senti thresholds {run} --threshold none"
         )
     note_cut(output, answers, more=READ_WHOLE)
     n_wrong = int((~answers.right).sum())
     # Errors are chosen among all rows, then filtered; each is named by its row and line in the file.
-    chosen = [
-        one | place_in_file(scored, one["row"])
+    wrong = [
+        one
         for one in worst(answers, len(answers))
         if _holds(one["label"], true) and _holds(one["predicted"], answered)
     ]
+    chosen = [one | place_in_file(scored, one["row"]) for one in wrong]
     for name in (true, answered):
         if name is not None:
             answers.labels.index(name)
@@ -201,7 +216,8 @@ def errors(
     }
     if out is not None:
         text += f"\n\nwritten  {out}: {counted(len(chosen), 'error')}"
-        put_file(out, lambda path: write_rows(path, chosen, _COLUMNS), force=force, keep=True)
+        rows = scored.take(one["row"] for one in wrong)
+        put_file(out, lambda path: write_rows(path, chosen, _COLUMNS, rows), force=force, keep=True)
     output.result(value, text, str(len(chosen)))
 
 
@@ -211,19 +227,47 @@ def place_in_file(table: "Table", row: int) -> dict[str, int | None]:
     return {"row": number + 1, "line": None if table.lines is None else table.lines[row]}
 
 
-def write_rows(path: Path, found: list[dict[str, Any]], names: list[str]) -> None:
-    """Writes these columns of rows in the format of the suffix, with their whole texts."""
+def check_rows_file(out: Path | None, keep: str | None) -> tuple[str, ...]:
+    """Checks `--out` and `--keep` of a command that writes rows; returns the columns to read for it.
+
+    Raises:
+        UsageError: if the file is of another format, or there is none to keep columns in.
+    """
+    if out is None:
+        if keep is not None:
+            raise UsageError(f"--keep {keep}: columns are kept in a file; name it by --out FILE")
+        return ()
+    if out.suffix not in _SUFFIXES:
+        raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
+    # Of columns that share a name none can be asked for, but the default must not refuse such a file.
+    return ("*",) if keep is None else () if keep == "none" else tuple(names([keep]))
+
+
+def write_rows(path: Path, found: list[dict[str, Any]], names: list[str], table: "Table") -> None:
+    """Writes rows in the format of the suffix, with their whole texts.
+
+    Args:
+        path: the file.
+        found: what is said of each row.
+        names: the fields of it that are written, as the first columns.
+        table: the rows; the columns that it keeps follow.
+    """
     from sentitok.atomic import write as write_atomically
 
     from ..data.row_buffer import as_texts
     from ..data.writers import separated_rows
 
-    records = [{name: one[name] for name in names} for one in found]
+    written = {table.columns.get("label"), table.columns.get("id") if table.ids is not None else None}
+    columns = carried(table, names.__contains__, written)
+    records = [
+        {name: one[name] for name in names} | {name: column[place] for name, column in columns.items()}
+        for place, one in enumerate(found)
+    ]
     if path.suffix == ".jsonl":
         text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     else:
         rows = [as_texts(record.values(), lists=True) for record in records]
-        text = separated_rows([names, *rows], path.suffix)
+        text = separated_rows([[*names, *columns], *rows], path.suffix)
     write_atomically(path, text.encode())
 
 

@@ -82,13 +82,15 @@ EvenIfTrained = Annotated[
 ]
 
 
-def memory_of(output: Output, path: Path | None, predictor: "Predictor", run: Path) -> "PhraseMemory | None":
+def memory_of(
+    output: Output, path: Path | None, predictor: "Predictor", run: Path, unknown: Any = None
+) -> "PhraseMemory | None":
     """Reads the training file whose phrases are to be remembered, as that of the run."""
     if path is None:
         return None
     from ..evaluation.predictions import PhraseMemory
 
-    return PhraseMemory(read(output, path, run=run), predictor.labels)
+    return PhraseMemory(read(output, path, run=run, unknown=unknown), predictor.labels)
 
 
 def answers(
@@ -100,6 +102,7 @@ def answers(
     even_if_trained: bool = False,
     device: str | None = None,
     windows: bool = False,
+    unknown: Any = None,
     more: str = "",
 ) -> "tuple[Predictions, Predictions | None]":
     """Loads a run and asks it; says how many texts were cut, and `more` to do about it."""
@@ -108,7 +111,7 @@ def answers(
     from ..runs.report import evaluate
 
     predictor = load_predictor(run, device, windows=windows)
-    remembered = memory_of(output, memory, predictor, run)
+    remembered = memory_of(output, memory, predictor, run, unknown)
     with output.progress() as progress:
         asked = predictor if progress is None else WithProgress(predictor, progress)
         found = evaluate(asked, table, run=run, memory=remembered, allow_trained=even_if_trained)
@@ -116,7 +119,7 @@ def answers(
     return found
 
 
-@reads()
+@reads(scores=True)
 def evaluate(
     run: Run,
     file: File,
@@ -181,6 +184,7 @@ def evaluate(
         even_if_trained=even_if_trained,
         device=device,
         windows=windows,
+        unknown=reading["unknown"],
         more=READ_WHOLE,
     )
     if binary:

@@ -152,6 +152,8 @@ def _classifier(
 ) -> None:
     """Writes a classifier in a format of the table, with the `asked` options."""
     from ..evaluation.thresholds import FILE as THRESHOLDS
+    from ..evaluation.thresholds import load_thresholds
+    from ..runs.directory import load_labels
     from ..runs.families import CLASSIFIER
 
     exporter = EXPORTERS[wanted]
@@ -180,6 +182,7 @@ def _classifier(
         )  # fmt: skip
     else:
         table = read(output, texts, text_column=text_column, limit=limit, run=run, unlabelled="keep")
+    own = load_thresholds(run, load_labels(run)) if wanted != "transformers" else None
     about: dict[str, Any] = {}
 
     def write(path: Path) -> list[Path]:
@@ -197,7 +200,10 @@ def _classifier(
         f"labels, probabilities within {compared['worst']:.1g}"
     )
     value = {"out": str(out), "files": files, "compared": compared}
+    value["thresholds"] = None if own is None else own.rule
     shown = [*_written(files), ("compared", said)]
+    if own is not None:
+        shown.append(("thresholds", f"{own.rule}, of the run; the folder answers by them"))
     if asked["int8"]:
         value["int8"] = about["int8"]
         shown.append(("int8", _said_of_int8(about["int8"])))

@@ -39,7 +39,7 @@ def _complete(incomplete: str) -> list[str]:
     return [kind for kind in KINDS if kind.startswith(incomplete)]
 
 
-@reads(without=("group_column", "limit", "skip", "clean"))
+@reads(without=("group_column", "limit", "skip", "clean"), scores=True)
 def plot(
     sources: Annotated[
         list[Path],

@@ -9,6 +9,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,6 +45,8 @@ from .tables import (
     Skip,
     TextColumn,
     Windows,
+    carried,
+    names,
     read,
     refuse_idle_windows,
 )
@@ -165,7 +168,7 @@ def predict(
     predictor = load_predictor(run, device, windows=windows)
     decide = _decision(output, predictor, threshold or [], unsure, run)
     n_texts, cut, has_labels = 0, Cut(), False
-    carried: dict[str, list[str]] = {}
+    columns: dict[str, list[str]] = {}
     if file == "-":
         texts = lines_of_stdin(size(max_line_bytes, "--max-line-bytes"))
     else:
@@ -173,10 +176,10 @@ def predict(
             output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit,
             separator=separator, header=header,
             max_line_bytes=max_line_bytes, skip=skip, clean=clean, run=run, unlabelled="keep",
-            id_column=id_column, sample=False, keep=() if keep is None else tuple(keep.split(",")),
+            id_column=id_column, sample=False, keep=tuple(names([] if keep is None else [keep])),
         )  # fmt: skip
         texts, n_texts, has_labels = iter(table.texts), len(table), table.labels is not None
-        carried = _carried(table, with_ids=id_column is not None)
+        columns = _carried(table, with_ids=id_column is not None)
     if out is None:
         form = "json" if as_json else "quiet" if quiet else ".csv"
     else:  # a file is what its name says, whatever is printed of it
@@ -185,7 +188,7 @@ def predict(
     seen = out is None and sys.stdout is not None and sys.stdout.isatty()
     with nullcontext() if seen else output.progress() as progress:
         some = chunks(texts, min(at_once(file), _AT_ONCE if progress is None else _WATCHED))
-        answered = _written(predictor, some, carried, form, decide, top_k, unsure)
+        answered = _written(predictor, some, columns, form, decide, top_k, unsure)
 
         def counted_parts() -> Iterator[tuple[str, int]]:
             nonlocal cut
@@ -217,17 +220,14 @@ def _carried(table: "Table", *, with_ids: bool) -> dict[str, list[str]]:
     A kept column that has the name of a column of answers, other than the text's own, is written as
     `input_NAME`.
     """
-    columns: dict[str, list[str]] = {}
     if with_ids and table.ids is not None:
-        columns[table.columns.get("id", "id")] = table.ids
-    text = table.columns.get("text")
-    columns |= {name: column for name, column in table.kept.items() if name not in (text, *columns)}
+        name = table.columns.get("id", "id")
+        table = replace(table, kept={name: table.ids, **table.kept})
 
-    def renamed(name: str) -> str:
-        taken = name in ("text", "label", "probs", "schema", "cut") or name.startswith(("p_", "label_"))
-        return f"input_{name}" if taken else name
+    def taken(name: str) -> bool:
+        return name in ("text", "label", "probs", "schema", "cut") or name.startswith(("p_", "label_"))
 
-    return {renamed(name): column for name, column in columns.items()}
+    return carried(table, taken)
 
 
 def _refuse_of_files(given: dict[str, object]) -> None:

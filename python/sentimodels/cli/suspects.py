@@ -11,7 +11,7 @@ import typer
 from sentitok.cli.output import counted, number
 
 from .command import AsJson, Force, Output, Quiet, Traceback, UsageError, check_file, put_file, refuse_input
-from .errors import label_text, place_in_file, write_rows
+from .errors import Keep, check_rows_file, label_text, place_in_file, write_rows
 from .tables import NO_READING, Reading, grid, page, read, reads, shortened
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def suspects(
             "none]",
         ),
     ] = None,
+    keep: Keep = None,
     page_file: Annotated[
         Path | None,
         typer.Option(
@@ -76,8 +77,7 @@ def suspects(
     from ..runs.families import CLASSIFIER
 
     output = Output("senti.data.suspects/1", as_json=as_json, quiet=quiet)
-    if out is not None and out.suffix not in (".csv", ".tsv", ".jsonl"):
-        raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
+    kept = check_rows_file(out, keep)
     if page_file is not None and page_file.suffix not in (".html", ".htm"):
         raise UsageError(f"--page {page_file}: writes .html")
     for path, option in ((out, "--out"), (page_file, "--page")):
@@ -88,12 +88,13 @@ def suspects(
     trained_on = CLASSIFIER.load(first).data
     usual = {"unlabelled": trained_on.unlabelled, "empty": trained_on.empty}
     typed = {name: value for name, value in reading.items() if value is not None}
-    table = read(output, file, run=first, with_lines=True, **usual | typed)
+    table = read(output, file, run=first, with_lines=True, keep=kept, **usual | typed)
     table.labelled()
     answered, predictions = out_of_fold.load_mean(run, table)
     groups = ", ".join(map(str, run))
     if n_missing := len(table) - len(answered):
         output.note(f"{counted(n_missing, 'row')} of {file} in no fold of {groups}, so not judged")
+    suspected = find(predictions)
     found = [
         {
             **asdict(one),
@@ -101,7 +102,7 @@ def suspects(
             "id": answered.ids[one.row] if answered.ids else None,
             "text": answered.texts[one.row],
         }
-        for one in find(predictions)
+        for one in suspected
     ]
     pairs = Counter((label_text(one["label"]), label_text(one["likelier"])) for one in found)
     apart = disagreements(table)
@@ -114,7 +115,8 @@ def suspects(
     text = page(*parts)
     if out is not None:
         text += f"\n\nwritten  {out}: {counted(len(found), 'suspect')}"
-        put_file(out, lambda path: write_rows(path, found, _COLUMNS), force=force)
+        rows = answered.take(one.row for one in suspected)
+        put_file(out, lambda path: write_rows(path, found, _COLUMNS, rows), force=force)
     every = [
         {
             **asdict(one),

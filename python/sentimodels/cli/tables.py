@@ -3,6 +3,8 @@
 The flags are those of `read_table`; guesses are reported on stderr.
 """
 
+import csv
+import io
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -120,6 +122,15 @@ Empty = Annotated[
         rich_help_panel="Input",
     ),
 ]
+Unknown = Annotated[
+    Literal["error", "drop"],
+    typer.Option(
+        "--unknown",
+        metavar="error|drop",
+        help="What is done with rows whose label the run does not know: they are an error, or left out.",
+        rich_help_panel="Input",
+    ),
+]
 Skip = Annotated[
     int,
     typer.Option(
@@ -228,14 +239,17 @@ _ROWS_OF_RUN: Mapping[str, Any] = {
     ],
 }
 # By option: what a call gives where nothing is typed.
-_UNGIVEN = {"skip": 0, "clean": False, "unlabelled": "error", "empty": "keep"}
+_UNGIVEN = {"skip": 0, "clean": False, "unlabelled": "error", "empty": "keep", "unknown": "error"}
 # The given ones of these options, as arguments of `read`.
 Reading = Mapping[str, Any]
 NO_READING: Reading = {}
 
 
 def reads(
-    *, without: Collection[str] = (), each_row: bool | Literal["as in training"] = False
+    *,
+    without: Collection[str] = (),
+    each_row: bool | Literal["as in training"] = False,
+    scores: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Replaces the parameter `reading` of a command by the options of `READING`, which it then holds.
 
@@ -243,9 +257,12 @@ def reads(
         without: options that the command does not have.
         each_row: the command also has `--unlabelled` and `--empty`; as in training, they are `None` where
             nothing is typed.
+        scores: the command compares the labels of the rows with answers of a run, so it also has
+            `--unknown`.
     """
     of_run = each_row == "as in training"
     known = {**READING, **(_ROWS_OF_RUN if of_run else _ROWS if each_row else {})}
+    known |= {"unknown": Unknown} if scores else {}
     options = {
         name: (known[name], None if of_run and name in _ROWS_OF_RUN else _UNGIVEN.get(name))
         for name in known
@@ -272,6 +289,7 @@ def read(
     max_line_bytes: str | None = None,
     unlabelled: Literal["error", "drop", "keep"] = "drop",
     empty: Literal["keep", "drop"] = "keep",
+    unknown: Literal["error", "drop"] | None = None,
     run: Path | None = None,
     sample: bool = True,
     **more: Any,
@@ -279,6 +297,9 @@ def read(
     """Reads a table, as the training file of `run` where nothing is named; reports guesses.
 
     A `limit` is drawn from the whole file, unless `sample` is false.
+
+    Raises:
+        DataError: if the file cannot be read so, or `unknown` is error and `run` does not know a label.
     """
     from ..data import read_table
     from ..runs.directory import read_json
@@ -307,6 +328,8 @@ def read(
         label_columns=names(label_columns or ()),
         **more,
     )
+    if unknown is not None and run is not None:
+        table = _with_known_labels(table, run, drop=unknown == "drop")
     say_notes(output, table)
     return table
 
@@ -329,9 +352,54 @@ def refuse_idle_windows(runs: Sequence[Path]) -> None:
         )
 
 
+def _with_known_labels(table: "Table", run: Path, *, drop: bool) -> "Table":
+    """Returns the rows whose labels a run knows.
+
+    Raises:
+        DataError: if there are others, unless they are dropped.
+    """
+    from ..data.table import unknown_label, with_known_labels
+    from ..errors import DataError
+    from ..runs.directory import LABELS, load_labels
+    from ..runs.ensemble import first_member
+
+    folder = first_member(run)  # all of an ensemble have the same labels
+    if not (folder / LABELS).is_file():  # what is not a classifier is refused where it is loaded
+        return table
+    labels = load_labels(folder)
+    if drop:
+        return with_known_labels(table, labels)
+    if unknown := labels.unknown(table):
+        raise DataError(unknown_label(unknown, labels, table, "--unknown drop"))
+    return table
+
+
+def carried(
+    table: "Table", taken: Callable[[str], bool], without: Collection[str | None] = ()
+) -> dict[str, list[str]]:
+    """Returns the kept columns of a table, except its text, by the names that they are written under.
+
+    Args:
+        table: the rows.
+        taken: says which names other columns of the output have; such a column is written as `input_NAME`.
+        without: columns that are left out.
+    """
+    columns: dict[str, list[str]] = {}
+    for name, column in table.kept.items():
+        if name in (table.columns.get("text"), *without):
+            continue
+        written = name
+        while taken(written) or written in columns:
+            written = f"input_{written}"
+        columns[written] = column
+    return columns
+
+
 def names(given: Sequence[str]) -> list[str]:
-    """Reads `a,b,c`, once or several times."""
-    return [name for text in given for name in text.split(",") if name]
+    """Reads `a,b,c`, once or several times; a name with a comma is quoted as in CSV: `a,"b, c"`."""
+    return [
+        name for text in given for row in csv.reader(io.StringIO(text, newline="")) for name in row if name
+    ]
 
 
 def say_notes(output: Output, table: "Table") -> None:

@@ -49,15 +49,18 @@ Rule = Annotated[
 ]
 
 
-@reads()
+@reads(scores=True)
 def thresholds(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory or ensemble.")],
     file: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
-            metavar="FILE", help="Labelled file that the run was not trained on, such as its validation rows."
+            metavar="FILE",
+            help="Labelled file that the run was not trained on, such as its validation rows; not needed "
+            "with --threshold none.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     threshold: Rule = None,
     plot: Annotated[
         Path | None,
@@ -90,13 +93,21 @@ def thresholds(
     from ..evaluation.thresholds import FILE, Thresholds, coverage, cross_fitted, hash_rows, picker, scored
     from ..plots import check
 
+    value: dict[str, Any]
     output = Output("senti.thresholds/1", as_json=as_json, quiet=quiet)
+    if file is None:
+        if threshold != "none" or plot is not None:
+            raise UsageError("FILE: name the labelled rows; only --threshold none needs none")
+        _remove(run)
+        value = {"run": str(run), "n": 0, "rule": None, "written": None, "coverage": [], "plot": None}
+        output.result(value, f"{run}: has no thresholds now", "")
+        return
     if plot is not None:
         check(plot)
         refuse_input(plot, [file])
         announce(plot, output, force=force, option="--plot")
-    if is_url(run) and threshold is not None:
-        raise UsageError(f"--threshold {threshold}: {run} is remote; choose thresholds in a local copy of it")
+    if threshold is not None:
+        _refuse_remote(run, threshold)
     try:
         rule = None if threshold in (None, "none") else ThresholdRule.of(str(threshold))
     except ValueError as error:
@@ -111,7 +122,7 @@ def thresholds(
     known = predictions.labelled()
     drawn = known  # with the thresholds of the run, until the user chooses new ones
     labels, truth = known.labels, known.truth
-    value: dict[str, Any] = {"run": str(run), "n": len(known), "rule": None, "written": None}
+    value = {"run": str(run), "n": len(known), "rule": None, "written": None}
     value["coverage"] = coverage(labels, known.probs, truth)
     parts = [coverage_grid(value["coverage"])]
     if threshold == "none":
@@ -126,14 +137,15 @@ def thresholds(
     pick = picker(rule, labels)
     half = Units.of(table, 0.5, 2).halves(truth)
     crossed = cross_fitted(pick, (known.probs, known.probs), truth, half)
+    chosen = pick(known.probs, truth)
+    here = scored(chosen, chosen.decide(known.probs), truth)
     chosen_on = {
         "source": str(file), "sha256": table.sha256, "rows": len(known),
-        "texts_sha256": hash_rows(known.texts), "crossed": crossed,
+        "texts_sha256": hash_rows(known.texts), "crossed": crossed, "scores": here,
     }  # fmt: skip
-    chosen = replace(pick(known.probs, truth), chosen_on=chosen_on)
+    chosen = replace(chosen, chosen_on=chosen_on)
     usual = Thresholds(chosen.rule, labels, (answers_of(labels).least,) * len(labels), chosen.costs)
     before = scored(usual, answers_of(labels).decide(known.probs), truth)
-    here = scored(chosen, chosen.decide(known.probs), truth)
     chosen.save(run)
     value |= {**chosen.tree(), "before": before, "chosen": here, "crossed": crossed}
     value["written"] = str(run / FILE)
@@ -153,6 +165,29 @@ def thresholds(
     more = (" --windows" if windows else "") + (" --unsure review" if chosen.may_be_unsure else "")
     parts.append(lines([("written", str(run / FILE)), ("next", f"senti predict {run} {file}{more}")]))
     output.result(value, page(*parts), str(run / FILE))
+
+
+def _refuse_remote(run: Path, threshold: str) -> None:
+    if is_url(run):
+        raise UsageError(f"--threshold {threshold}: {run} is remote; choose thresholds in a local copy of it")
+
+
+def _remove(run: Path) -> None:
+    """Removes the thresholds of a run or ensemble, damaged ones too.
+
+    Raises:
+        UsageError: if the run is remote, or answers with something else than labels.
+        CheckpointError: if there is none.
+    """
+    from ..evaluation.thresholds import FILE
+    from ..runs.ensemble import members_of
+    from ..runs.families import CLASSIFIER, check_there, family_of
+
+    _refuse_remote(run, "none")
+    check_there(run)
+    if members_of(run) is None and family_of(run) is not CLASSIFIER:
+        raise UsageError(f"{run}: not a classifier, so it has no thresholds")
+    (run / FILE).unlink(missing_ok=True)
 
 
 def _draw(
@@ -180,4 +215,5 @@ def register(app: typer.Typer) -> None:
         "senti thresholds runs/first valid.csv",
         "senti thresholds runs/first valid.csv --threshold precision=0.9 --plot curve.png",
         "senti thresholds runs/first valid.csv --threshold cost=costs.csv",
+        "senti thresholds runs/first --threshold none",
     )

@@ -86,8 +86,8 @@ class DataConfig(Section):
     label_order: tuple[str, ...] | None = Field(
         default=None,
         min_length=2,
-        description="Order of the labels, the lowest first, as in bad,fair,good (task ordinal). [default: "
-        "that of numbers]",
+        description="Order of the labels, the lowest first, as in bad,fair,good (task ordinal); a label with "
+        "a comma in double quotes. [default: that of numbers]",
         json_schema_extra=flag("--label-order", "NAMES"),
     )
     group_column: str | None = Field(

@@ -24,7 +24,17 @@ from typing import Any
 from ..errors import DataError
 from .label_sets import SetsAsked, cells_of_columns, parts_of
 from .opening import TextFile, hash_file
-from .row_buffer import CellError, Rows, as_label, as_list, as_text, as_texts, whole_cells, without_breaks
+from .row_buffer import (
+    CellError,
+    Rows,
+    as_label,
+    as_list,
+    as_text,
+    as_texts,
+    as_written,
+    whole_cells,
+    without_breaks,
+)
 from .separated import Block, Dialect, Place, parsed, rows_within_cells
 from .table import listed
 
@@ -82,7 +92,8 @@ class OpenTable:
 
     Attributes:
         names: of its columns.
-        blocks: reads some columns; each row must have a value in the columns that are named second.
+        blocks: reads some columns; each row must have a value in the columns that are named second, and those
+            named third may hold any value, such as an object, which is written as JSON.
         sha256: reads to the end; returns the hash of the file's bytes after decompression.
         sample: some cells of each column.
         note: how the file is written, where that was recognised.
@@ -92,7 +103,7 @@ class OpenTable:
     """
 
     names: Sequence[str]
-    blocks: Callable[[Sequence[str], Collection[str]], Iterator[Cells]]
+    blocks: Callable[[Sequence[str], Collection[str], Collection[str]], Iterator[Cells]]
     sha256: Callable[[], str]
     sample: Mapping[str, Sequence[str]] = field(default_factory=dict)
     note: str | None = None
@@ -114,7 +125,7 @@ class Columns:
         like: columns by role that an earlier file had; each that this file has too is taken.
         n_like: how many columns the earlier file had, if they had no names: the columns of `like` are then
             positions, which are taken only where they fit.
-        keep: other columns to keep; `all` keeps every column.
+        keep: other columns to keep; `all` keeps every column, `*` each whose name no other column has.
         guess: look for columns that are not named. Otherwise the text must be.
         sets: how several labels a row are written; `None` of one label.
         needs_labels: say so where no column holds labels.
@@ -137,8 +148,15 @@ class Columns:
         """The names that the user gave."""
         every = (self.text, self.label, self.group, self.id, self.where[0] if self.where else None)
         columns = () if self.sets is None else self.sets.columns
-        kept = (name for name in self.keep if name != "all")
+        kept = (name for name in self.keep if name not in ("all", "*"))
         return [*(name for name in every if name is not None), *columns, *kept]
+
+    def kept(self, names: Sequence[str]) -> list[str]:
+        """Returns the columns of a file that are kept."""
+        if "all" in self.keep:
+            return list(names)
+        n = Counter(names) if "*" in self.keep else {}
+        return [name for name in names if name in self.keep or n.get(name) == 1]
 
     def label_columns(self, names: Sequence[str]) -> tuple[str, ...]:
         """Returns the columns of a file that hold one label each: named ones, or those with usual names."""
@@ -412,7 +430,7 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
             rows.notes.append(f"column {splits[0]!r} is not used; --where {splits[0]}=train keeps one part")
         rows.columns = {role: name for role, name in vars(chosen).items() if name is not None}
         rows.names = table.names
-        kept = [name for name in table.names if name in asked.keep or "all" in asked.keep]
+        kept = asked.kept(table.names)
         rows.label_columns = of_labels
     roles, where = (chosen.label, chosen.group, chosen.id), asked.where
     every = [chosen.text, *roles, where and where[0], *kept, *of_labels]
@@ -426,7 +444,9 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
         required -= {chosen.text}
     found: set[str] = set()
     headers: list[int] = []
-    for block in table.blocks(needed, required):
+    # A column without a role may hold anything: it is only carried along.
+    plain = {*kept} - {chosen.text, *roles, where and where[0], *of_labels}
+    for block in table.blocks(needed, required, plain):
         cells = block.by_name
         if chosen.label is not None and block.several_lines is not None:
             swallowed += block.several_lines(chosen.label)
@@ -480,7 +500,7 @@ def texts_of(table: OpenTable, asked: Columns, path: Path) -> tuple[Iterator[str
             notes.append(f"text column: {name!r} (of {listed(table.names)})")
 
     def texts() -> Iterator[str]:
-        for block in table.blocks([name], [name]):
+        for block in table.blocks([name], [name], ()):
             whole, _ = whole_cells(block.by_name[name])
             yield from whole if block.is_row is None else compress(whole, block.is_row)
 
@@ -491,7 +511,7 @@ def open_separated(file: TextFile, dialect: Dialect) -> OpenTable:
     """Opens a CSV or TSV file; a row with other columns than the first, or an open quote, is an error."""
     path, names = file.path, dialect.names
 
-    def blocks(needed: Sequence[str], _: Collection[str]) -> Iterator[Cells]:
+    def blocks(needed: Sequence[str], *_: Collection[str]) -> Iterator[Cells]:
         places = {name: names.index(name) for name in needed}
         for block in dialect.blocks(file.stream(), path, file.longest):
             columns = parsed(path, block, len(names), sorted(set(places.values())))
@@ -535,7 +555,7 @@ def open_json_lines(file: TextFile, *, lists: bool = False) -> OpenTable:
     names = list(dict.fromkeys(chain.from_iterable(looked_at)))
     sample = {name: [_shown(record.get(name), lists) for record in looked_at] for name in names}
 
-    def blocks(needed: Sequence[str], required: Collection[str]) -> Iterator[Cells]:
+    def blocks(needed: Sequence[str], required: Collection[str], plain: Collection[str]) -> Iterator[Cells]:
         for numbers, records in chain(first, read):
             cells = {}
             for name in needed:
@@ -543,6 +563,9 @@ def open_json_lines(file: TextFile, *, lists: bool = False) -> OpenTable:
                     values = _present(records, name, path, numbers)
                 else:
                     values = [record.get(name) for record in records]
+                if name in plain:
+                    cells[name] = list(map(as_written, values))
+                    continue
                 cells[name] = _cells(values, name, path, numbers, lists=lists and name not in required)
             yield Cells(cells, numbers.__getitem__)
 
@@ -642,17 +665,23 @@ def open_parquet(path: Path, *, lists: bool = False) -> Iterator[OpenTable]:
             columns = () if first is None else first.columns
             sample = {name: _sampled(one, lists) for name, one in zip(names, columns, strict=bool(columns))}
 
-            def blocks(needed: Sequence[str], required: Collection[str]) -> Iterator[Cells]:
+            def blocks(
+                needed: Sequence[str], required: Collection[str], plain: Collection[str]
+            ) -> Iterator[Cells]:
                 begin = 1
                 for batch in file.iter_batches(batch_size=_AT_ONCE, columns=list(needed)):
                     numbers = range(begin, begin + batch.num_rows)
-                    yield Cells({
-                        name: _cells(
-                            _values(batch.column(name), name, path, begin), name, path, numbers, "row",
-                            lists=lists and name not in required,
+                    cells = {}
+                    for name in needed:
+                        values = _values(batch.column(name), name, path, begin, plain=name in plain)
+                        cells[name] = (
+                            list(map(as_written, values))
+                            if name in plain
+                            else _cells(
+                                values, name, path, numbers, "row", lists=lists and name not in required
+                            )
                         )
-                        for name in needed
-                    })  # fmt: skip
+                    yield Cells(cells)
                     begin += batch.num_rows
 
             yield OpenTable(names, blocks, lambda: hash_file(path), sample)
@@ -662,8 +691,12 @@ def open_parquet(path: Path, *, lists: bool = False) -> Iterator[OpenTable]:
         ) from error
 
 
-def _values(column: Any, name: str, path: Path, begin: int) -> list[Any]:
-    """Returns the values of a column of Arrow, numbers of 32 bits as such."""
+def _values(column: Any, name: str, path: Path, begin: int, *, plain: bool = False) -> list[Any]:
+    """Returns the values of a column of Arrow, numbers of 32 bits as such.
+
+    Raises:
+        DataError: if a text is not UTF-8; of a `plain` column all are returned as bytes then.
+    """
     import pyarrow as pa
 
     kind = column.type
@@ -677,7 +710,10 @@ def _values(column: Any, name: str, path: Path, begin: int) -> list[Any]:
         return values
     except UnicodeDecodeError:
         raw = column.cast(pa.large_binary() if pa.types.is_large_string(kind) else pa.binary())
-        for row, value in enumerate(raw.to_pylist()):
+        values = raw.to_pylist()
+        if plain:
+            return values
+        for row, value in enumerate(values):
             try:
                 as_text(value)
             except CellError as error:

@@ -89,7 +89,7 @@ def _open(frame: "pd.DataFrame", *, lists: bool = False) -> OpenTable:
         except DataError:  # of a column that may not be read at all
             return []
 
-    def blocks(needed: Sequence[str], required: Collection[str]) -> Iterator[Cells]:
+    def blocks(needed: Sequence[str], required: Collection[str], _: Collection[str]) -> Iterator[Cells]:
         # A text is never a list.
         yield Cells({name: cells(name, lists=lists and name not in required) for name in needed})
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from .row_buffer import CellError, as_label, as_list, as_text
-from .table import Labels, OrderedLabels, Table, as_sets, listed, ordered, place_of, set_cell
+from .table import Labels, OrderedLabels, Table, as_sets, ordered, set_cell, unknown_label
 
 __all__ = [
     "JSON",
@@ -83,7 +83,10 @@ class LabelSets(Labels):
         Raises:
             DataError: if one holds an unknown label, naming the first.
         """
-        return self._encoded(list(values), lambda row: f"row {row + 1}", "")
+        given = list(values)
+        if unknown := self._unknown(given):
+            raise DataError(unknown_label(unknown, self))
+        return self._encoded(given)
 
     def classes(self, table: Table) -> NDArray[np.int64]:
         """Returns which labels each row of a table has, `(n, n_labels)`; -1 where it is not known.
@@ -91,25 +94,29 @@ class LabelSets(Labels):
         Raises:
             DataError: if a label is unknown, with the place of the first such row.
         """
-        values = [""] * len(table) if table.labels is None else table.labels
-        if table.labels is not None and table.label_form is None:
-            values = [set_cell([value]) if value else "" for value in values]
-        return self._encoded(values, lambda row: place_of(table, row), f"{table.source}: ")
+        values = _cells(table)
+        if unknown := self._unknown(values):
+            raise DataError(unknown_label(unknown, self, table))
+        return self._encoded(values)
 
-    def _encoded(self, values: list[str], place: Callable[[int], str], where: str) -> NDArray[np.int64]:
+    def unknown(self, table: Table) -> dict[int, str]:
+        """Returns the rows of a table with a label that is not one of these, and the first such label."""
+        return self._unknown(_cells(table))
+
+    def _unknown(self, values: list[str]) -> dict[int, str]:
         distinct = dict.fromkeys(values)
-        known: dict[str, list[int] | None] = {}
+        wrong: dict[str, str] = {}
         for cell, names in zip(distinct, as_sets(distinct), strict=True):
-            known[cell] = [self._index[name] for name in names] if self._index.keys() >= set(names) else None
-        wrong = [row for row, cell in enumerate(values) if known[cell] is None]
-        if wrong:
-            (names,) = as_sets([values[wrong[0]]])
-            label = next(name for name in names if name not in self._index)
-            alike = "1 such row" if len(wrong) == 1 else f"{len(wrong):,} such rows"
-            raise DataError(
-                f"{where}{place(wrong[0])}: unknown label {label!r} ({alike}); the labels are "
-                f"{listed(self.names)}: write one of them, or leave such rows out"
-            )
+            if lacking := [name for name in names if name not in self._index]:
+                wrong[cell] = lacking[0]
+        return {row: wrong[cell] for row, cell in enumerate(values) if cell in wrong}
+
+    def _encoded(self, values: list[str]) -> NDArray[np.int64]:
+        distinct = dict.fromkeys(values)
+        known = {
+            cell: [self._index[name] for name in names]
+            for cell, names in zip(distinct, as_sets(distinct), strict=True)
+        }
         found = np.zeros((len(values), len(self)), dtype=np.int64)
         for row, cell in enumerate(values):
             if cell:
@@ -138,6 +145,15 @@ class LabelSets(Labels):
 
     def __repr__(self) -> str:
         return f"LabelSets({list(self.names)!r}, {self.separator!r})"
+
+
+def _cells(table: Table) -> list[str]:
+    """Returns the labels of each row as a list of JSON, also of a file with one label a row."""
+    if table.labels is None:
+        return [""] * len(table)
+    if table.label_form is not None:
+        return table.labels
+    return [set_cell([label]) if label else "" for label in table.labels]
 
 
 def labels_kind(saved: Mapping[str, Any]) -> Labels:

@@ -198,7 +198,8 @@ def read_table(
             names, columns are called by their numbers, from 1.
         like: how an earlier file was read, as a run remembers it (`read_as`): settings not named here are
             taken from there where this file fits it or leaves it open.
-        keep: names of other columns to keep in `Table.kept`; `all` keeps every column.
+        keep: names of other columns to keep in `Table.kept`; `all` keeps every column, `*` each whose name
+            no other column has.
         classes: labels name classes: they are trimmed and composed, and 1.0 is 1. Otherwise they are texts,
             and only columns that are named are read.
         several: a row may have several labels, or none: how they are written is recognised.
@@ -556,7 +557,7 @@ def _fasttext(file: TextFile, source: Source) -> OpenTable:
     table = _fixed(("text", "label"), rows(), file.sha256)
 
     def blocks(*_: object) -> Iterator[Cells]:
-        for block in table.blocks((), ()):
+        for block in table.blocks((), (), ()):
             filled = [text or label for text, label in zip(*block.by_name.values(), strict=True)]
             yield replace(block, is_row=list(map(bool, filled)))
 

@@ -22,7 +22,7 @@ from ..errors import DataError
 from .opening import whole_characters
 from .table import Table, listed
 
-__all__ = ["CellError", "Sample", "allot", "as_label", "as_list", "as_text", "as_texts"]
+__all__ = ["CellError", "Sample", "allot", "as_label", "as_list", "as_text", "as_texts", "as_written"]
 
 
 class Sample:
@@ -514,6 +514,22 @@ def as_texts(values: Iterable[Any], *, lists: bool = False) -> list[str]:
                 error.place = place
                 raise
     return texts
+
+
+def as_written(value: Any) -> str:
+    """Returns any value as text: a list or an object as JSON, bytes that are not UTF-8 as Python writes them.
+
+    For cells that are only carried along.
+    """
+    if type(value) is str:
+        return value
+    try:
+        return as_text(value)
+    except CellError:
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return repr(bytes(value))
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _list_text(value: Any) -> str:

@@ -4,8 +4,12 @@ A table never changes; `take` gives a new one. `notes` hold what the reader deci
 guessed column: commands print them.
 """
 
+import csv
+import io
 import json
 import math
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -130,14 +134,26 @@ class Table:
         return replace(table, sha256=hash_rows(table.texts, table.labels))
 
 
+def as_option(names: Iterable[str]) -> str:
+    """Writes names as an option takes them, to be pasted into a shell: with commas between.
+
+    A name that holds a comma or a quote is quoted as in CSV.
+    """
+    row = io.StringIO()
+    csv.writer(row, lineterminator="").writerow(names)
+    return shlex.quote(row.getvalue())
+
+
 # Names that a message lists, and characters of each.
 _NAMES, _NAME = 20, 60
+# Labels unknown to a run that a note counts.
+_UNKNOWN = 5
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], most: int = _NAMES) -> str:
     """Writes names for a message: the first ones, the beginning of long ones."""
-    shown = [repr(name if len(name) <= _NAME else f"{name[:_NAME]}...") for name in names[:_NAMES]]
-    more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
+    shown = [repr(name if len(name) <= _NAME else f"{name[:_NAME]}...") for name in names[:most]]
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(shown) + more
 
 
@@ -208,22 +224,19 @@ class Labels:
         Raises:
             DataError: if a label is unknown, with the place of the first such row.
         """
+        if unknown := self.unknown(table):
+            raise DataError(unknown_label(unknown, self, table))
         found = np.full(len(table), -1, dtype=np.int64)
-        unknown = []
         for row, label in enumerate(table.labels or ()):
-            if label in self._index:
+            if label:
                 found[row] = self._index[label]
-            elif label:
-                unknown.append(row)
-        if unknown:
-            row, place = unknown[0], place_of(table, unknown[0])
-            alike = "1 such row" if len(unknown) == 1 else f"{len(unknown):,} such rows"
-            label, known = table.labelled()[row], listed(self.names)
-            raise DataError(
-                f"{table.source}: {place}: unknown label {label!r} ({alike}); the labels are {known}: write "
-                "one of them, or leave such rows out"
-            )
         return found
+
+    def unknown(self, table: Table) -> dict[int, str]:
+        """Returns the rows of a table with a label that is not one of these, and that label."""
+        return {
+            row: label for row, label in enumerate(table.labels or ()) if label and label not in self._index
+        }
 
     def decode(self, indices: Iterable[int]) -> list[str]:
         """Returns the name of each class index."""
@@ -288,12 +301,12 @@ class OrderedLabels(Labels):
         unknown = [name for name in order if name not in found]
         if lacking:
             raise DataError(
-                f"{source}: the label {lacking[0]!r} is not in the order {','.join(order)}; name all labels, "
-                f"the lowest first: --label-order {','.join([*order, *lacking])}"
+                f"{source}: the label {lacking[0]!r} is not in the order {listed(order)}; name all labels, "
+                f"the lowest first: --label-order {as_option([*order, *lacking])}"
             )
         if unknown:
             raise DataError(
-                f"{source}: no row has the label {unknown[0]!r} of the order {','.join(order)}; the labels "
+                f"{source}: no row has the label {unknown[0]!r} of the order {listed(order)}; the labels "
                 f"are {listed(found)}: leave it out of --label-order, or add rows"
             )
         return cls(order)
@@ -312,7 +325,7 @@ def _by_value(names: Sequence[str], source: Path) -> list[str]:
     if other is not None:
         raise DataError(
             f"{source}: the label {other!r} is not a number, so the order of the labels is not known; name "
-            f"them, the lowest first: --label-order {','.join(names[:_NAMES])} (in your order)"
+            f"them, the lowest first: --label-order {as_option(names[:_NAMES])} (in your order)"
         )
     for low, high in pairwise(names):
         if float(low) == float(high):
@@ -321,6 +334,49 @@ def _by_value(names: Sequence[str], source: Path) -> list[str]:
                 "rows"
             )
     return list(names)
+
+
+def unknown_label(
+    unknown: Mapping[int, str], labels: Labels, table: Table | None = None, option: str = ""
+) -> str:
+    """Says where the first label is that a model does not know, and what to do.
+
+    Args:
+        unknown: rows with such a label, as `Labels.unknown` returns them.
+        labels: those of the model.
+        table: where the rows are from.
+        option: the option that leaves such rows out, where a command has one.
+    """
+    row, label = next(iter(unknown.items()))
+    where = f"row {row + 1}" if table is None else f"{table.source}: {place_of(table, row)}"
+    alike = "1 such row" if len(unknown) == 1 else f"{len(unknown):,} such rows"
+    return (
+        f"{where}: unknown label {label!r} ({alike}); the labels are {listed(labels.names)}: write one of "
+        f"them, or leave such rows out{option and f': {option}'}"
+    )
+
+
+def with_known_labels(table: Table, labels: Labels) -> Table:
+    """Returns the rows whose labels a model knows, with a note on the others.
+
+    Raises:
+        DataError: if there is none.
+    """
+    unknown = labels.unknown(table)
+    if not unknown:
+        return table
+    rows = "1 row" if len(unknown) == 1 else f"{len(unknown):,} rows"
+    counts = Counter(unknown.values())
+    said = ", ".join(f"{label!r} ({n:,})" for label, n in counts.most_common(_UNKNOWN))
+    said += f" and {len(counts) - _UNKNOWN:,} more" if len(counts) > _UNKNOWN else ""
+    if len(unknown) == len(table):
+        raise DataError(
+            f"{table.source}: no row has a label that the run knows: they have {said}; the labels of the run "
+            f"are {listed(labels.names)}"
+        )
+    known = table.take(row for row in range(len(table)) if row not in unknown)
+    note = f"{rows} left out, with labels that the run does not know: {said}"
+    return replace(known, notes=(*table.notes, note))
 
 
 def place_of(table: Table, row: int) -> str:

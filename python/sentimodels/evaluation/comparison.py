@@ -21,9 +21,11 @@ from ..errors import DataError
 from .metrics import N_REPLICATES, check_same_rows, differences, holm, replicates, scores
 from .predictions import Predictions
 
-__all__ = ["FoldScores", "compare", "compare_folds", "corrected_t"]
+__all__ = ["FoldScores", "compare", "compare_folds", "corrected_t", "verdict"]
 
 _CORRECTION = "holm"
+# A difference counts below this corrected p-value, where its 95 % interval does not contain 0.
+_LEVEL = 0.05
 
 
 def compare(
@@ -158,6 +160,49 @@ def _check_same_folds(name: str, a: FoldScores, other: str, b: FoldScores) -> No
     for fold, (one, two) in enumerate(zip(a.rows, b.rows, strict=True)):
         if one != two or one is None:
             raise DataError(f"fold {fold} of {name} and of {other} leaves out different rows; {same}")
+
+
+def verdict(found: Mapping[str, Any], key: str, name: str) -> str:
+    """Says in plain words which run is better, and by how much.
+
+    A difference counts where its 95 % interval does not contain 0 and its corrected p-value is below 0.05.
+
+    Args:
+        found: what `compare` or `compare_folds` returns.
+        key: a score from 0 to 1, the higher the better.
+        name: of the score, for people.
+    """
+    best = max(found["runs"], key=lambda run: run[key])["run"]
+    behind: list[tuple[str, float, float, float, bool]] = []
+    for pair in found["differences"]:
+        if best in (pair["run"], pair["less"]):
+            sign = 100 if pair["run"] == best else -100
+            difference, ends = sign * pair[key]["difference"], [sign * end for end in pair[key]["interval"]]
+            told = min(ends) > 0 and pair[key]["p_holm"] < _LEVEL
+            other = pair["less"] if pair["run"] == best else pair["run"]
+            behind.append((other, difference, min(ends), max(ends), told))
+    if len(behind) == 1:
+        other, difference, low, high, told = behind[0]
+        if told:
+            return (
+                f"{best} is better than {other} by {difference:.1f} points of {name} (95 % interval "
+                f"{low:.1f} to {high:.1f})"
+            )
+        ahead = f"{best} is ahead by {difference:.1f} points" if difference else "both have the same"
+        return (
+            f"no difference in {name} between {best} and {other} can be told: {ahead} (95 % interval of the "
+            f"difference {low:+.1f} to {high:+.1f})"
+        )
+    better = [
+        f"{other} by {difference:.1f} points (95 % interval {low:.1f} to {high:.1f})"
+        for other, difference, low, high, told in behind
+        if told
+    ]
+    equal = [other for other, *_, told in behind if not told]
+    said = [f"{best} has the highest {name}"]
+    said += [f"it is better than {', '.join(better)}"] if better else []
+    said += [f"no difference from {', '.join(equal)} can be told"] if equal else []
+    return "; ".join(said)
 
 
 def _corrected(pairs: list[dict[str, Any]]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from ..evaluation.answers import read_temperature
 from ..evaluation.slices import wilson
 from ..evaluation.thresholds import load_thresholds
 from ..models.language import language_model_shape
-from .directory import WEIGHTS, listed, load_labels, manifest_hash, read_json
+from .directory import LABELS, WEIGHTS, listed, load_labels, manifest_hash, read_json
 from .ensemble import FILE, members_of, predictor_hash, read_ensemble, verify_ensemble
 from .families import (
     ALIGNMENT,
@@ -107,7 +107,7 @@ def _of_classifier(folder: Path, config: RunConfig, about: Mapping[str, Any]) ->
         "example": about.get("example", "great fun"),
         "parameters": about["parameters"],
         "labels": {
-            label: about.get("labels", {}).get(label) for label in read_json(folder / "labels.json")["labels"]
+            label: about.get("labels", {}).get(label) for label in read_json(folder / LABELS)["labels"]
         },
         "data": [
             {
@@ -144,8 +144,11 @@ def _thresholds(folder: Path, labels: Labels, about: Mapping[str, Any]) -> dict[
         return None
     recorded = about.get("thresholds") or {}
     same = recorded if recorded.get("rule") == own.rule and recorded.get("least") == list(own.least) else {}
-    part = next((part for part in _PARTS if part in same), None)
     chosen_on = own.chosen_on or {}
+    # What `senti thresholds` found on its rows: each half scored by the other's choice, else all of them.
+    of_rows = {"chosen_crossed": chosen_on.get("crossed"), "chosen": chosen_on.get("scores")}
+    same = {part: same[part] for part in _PARTS if same.get(part)} or of_rows
+    part = next((part for part, scores in same.items() if scores), None)
     source = chosen_on.get("source")
     return {
         "rule": own.rule,
@@ -153,7 +156,7 @@ def _thresholds(folder: Path, labels: Labels, about: Mapping[str, Any]) -> dict[
         "file": None if source is None else PurePath(str(source)).name,
         "rows": chosen_on.get("rows"),
         "part": part,
-        "scores": same.get(part),
+        "scores": None if part is None else same[part],
     }
 
 

@@ -91,6 +91,7 @@ __all__ = [
 # In a run directory with `train.refit`: the run that chose the number of steps.
 FIRST = "first"
 WEIGHTS = "model.safetensors"
+LABELS = "labels.json"
 CROSSFIT = "crossfit.npz"
 METRICS = "metrics.jsonl"
 LAUNCH = ".torchrun"
@@ -244,7 +245,7 @@ def begin_run(
     refuse_run(folder)
     folder.mkdir(parents=True, exist_ok=True)
     encoder.save(folder)
-    write_atomically(folder / "labels.json", to_json(labels_saved(labels)))
+    write_atomically(folder / LABELS, to_json(labels_saved(labels)))
     for file, content in record.files().items():
         write_atomically(folder / file, content)
     mark_launch(folder)
@@ -352,7 +353,7 @@ def load_run(folder: Path) -> Loaded:
     metadata = metadata_of(folder)
     config = CLASSIFIER.load(folder)
     encoder = load_encoder(folder, config)
-    check_unchanged(folder, (WEIGHTS, "config.toml", "labels.json", "run.json", encoder.file_name))
+    check_unchanged(folder, (WEIGHTS, "config.toml", LABELS, "run.json", encoder.file_name))
     if metadata.get("tokenizer_sha256") != encoder.fingerprint:
         raise CheckpointError(f"{folder}: its tokenizer is not the one the weights were trained with")
     labels = load_labels(folder)
@@ -368,10 +369,10 @@ def load_labels(folder: Path) -> Labels:
     Raises:
         CheckpointError: if the file is missing or damaged.
     """
-    named = read_json(folder / "labels.json")
+    named = read_json(folder / LABELS)
     names = named.get("labels")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise CheckpointError(f"{folder / 'labels.json'}: expected a list of names")
+        raise CheckpointError(f"{folder / LABELS}: expected a list of names")
     return labels_kind(named)
 
 

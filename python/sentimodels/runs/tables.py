@@ -37,6 +37,8 @@ __all__ = ["SoftLabels", "Tables", "check_files", "example_of", "read_tables", "
 # Of fewer rows a tenth judges too coarsely: 1,000 rows know a difference to about 3 points.
 _TEST_OF_ROWS = 10_000
 _TEST_SHARE = 0.1
+# Labels that a note names; of hundreds nobody reads more.
+_LABELS = 3
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,8 @@ class Tables:
             self._warn_of_labels(others)
         rare = [name for name, n in self.counts().items() if n == 1]
         if rare:
-            self.notes.append(f"only one training row has the label {listed(rare)}")
+            labels = "the label" if len(rare) == 1 else f"each of {len(rare):,} labels:"
+            self.notes.append(f"only one training row has {labels} {listed(rare, _LABELS)}")
 
     @staticmethod
     def _labels_of(table: Table) -> Labels:
@@ -160,13 +163,15 @@ class Tables:
             if lacking:
                 labels = "the label" if len(lacking) == 1 else f"{len(lacking):,} labels:"
                 self.notes.append(
-                    f"no row of {name} has {labels} {listed(lacking)}: its scores say nothing of "
+                    f"no row of {name} has {labels} {listed(lacking, _LABELS)}: its scores say nothing of "
                     f"{'it' if len(lacking) == 1 else 'them'}; add rows, or leave such labels out"
                 )
         n = len(self.train)
         always = [label for label, count in self.counts().items() if count == n]
         if always:
-            self.notes.append(f"every training row has the label {listed(always)}: nothing tells it apart")
+            self.notes.append(
+                f"every training row has the label {listed(always, _LABELS)}: nothing tells it apart"
+            )
 
     def _chosen(
         self, data: DataConfig, path: str | None, where: str | None, reader: Callable[..., Table]

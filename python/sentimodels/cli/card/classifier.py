@@ -22,6 +22,11 @@ _LONG = {
 }
 # How the rows of a part that is scored are called.
 PARTS = {"test": "test", "crossed": "valid, cross-fitted", "valid": "valid"}
+# On which rows thresholds were scored, where those are the rows that `senti thresholds` chose them on.
+_WHERE = {
+    "chosen_crossed": "On these rows, each half with the thresholds that the other half chose,",
+    "chosen": "On these very rows, which flatter them,",
+}
 HEADS = {"accuracy": "accuracy", "macro_f1": "macro F1", "log_loss": "log loss", "ece": "ECE"}
 
 
@@ -99,9 +104,10 @@ def _thresholds(facts: dict[str, Any]) -> list[str]:
     file = "" if own["file"] is None else f" of `{own['file']}`"
     said = f"Answers follow the thresholds `{own['rule']}`, chosen{rows}{file}"
     if (scores := own["scores"]) is not None:
+        where = _WHERE[own["part"]] if own["part"] in _WHERE else f"On {PARTS[own['part']]} rows"
         said += (
-            f". On {PARTS[own['part']]} rows {100 * scores['answered']:.1f} % of texts are answered, with a "
-            f"precision of {scores['precision']:.4f} and a recall of {scores['recall']:.4f}"
+            f". {where} {100 * scores['answered']:.1f} % of texts are answered, with a precision of "
+            f"{scores['precision']:.4f} and a recall of {scores['recall']:.4f}"
         )
     return [f"{said}. The scores above are those of the usual answers, without thresholds."]
 
