@@ -3,6 +3,9 @@
 import csv
 import json
 import random
+import re
+import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +137,7 @@ def test_columns_are_kept_in_a_file_only(place: Path) -> None:
 def test_columns_that_share_a_name_are_not_kept_unasked(place: Path, tmp_path: Path) -> None:
     lines = ["n,n,text,label,ticket", *(f"1,2,{one['text']},neg,{one['ticket']}" for one in rows(8, 3))]
     (tmp_path / "twice.csv").write_text("\n".join(lines) + "\n")
-    line = ["errors", place / "runs/nb", "twice.csv", "-o", "errors.csv"]
+    line: list[str | Path] = ["errors", place / "runs/nb", "twice.csv", "-o", "errors.csv"]
     assert senti(*line, cwd=tmp_path).code == 0
     assert list(read(tmp_path / "errors.csv")[0])[9:] == ["ticket"]
     done = senti(*line, "--keep", "all", cwd=tmp_path)
@@ -160,3 +163,19 @@ def test_columns_that_are_kept_may_hold_any_value(place: Path, tmp_path: Path) -
     assert (kept["more"], kept["raw"]) == (['{"a": [1]}', ""], ["b'\\xff'", "ok"])
     done = senti("errors", place / "runs/nb", "reviews.jsonl", "-o", "errors.csv", cwd=tmp_path)
     assert done.code == 0, done.err
+
+
+def test_proposed_commands_can_be_typed(place: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "my runs"
+    folder.mkdir()
+    shutil.copy(place / "train.csv", folder / "it's mine.csv")
+    shutil.copy(place / "held.csv", folder / "held out.csv")
+    said = senti("train", folder / "it's mine.csv", "--arch", "nb", "-o", folder / "nb", cwd=tmp_path).out
+    said += senti("evaluate", folder / "nb", folder / "held out.csv", cwd=tmp_path).out
+    said += senti("thresholds", folder / "nb", folder / "held out.csv", cwd=tmp_path).out
+    said += senti("export", folder / "nb", "--numpy", "-o", folder / "numpy", cwd=tmp_path).out
+    found = [shlex.split(line) for line in re.findall(r"^next +(.*)$", said, re.M)]
+    assert found[0][-4:] == ["|", "senti", "predict", str(folder / "nb")]
+    assert found[1] == ["senti", "errors", str(folder / "nb"), str(folder / "held out.csv")]
+    assert found[2][2:4] == found[1][2:]
+    assert found[3][1] == str(folder / "numpy" / "classifier.py")

@@ -14,7 +14,7 @@ import typer
 
 from sentitok.cli.output import lines, number, sized, table
 
-from .command import AsJson, Output, Quiet, Traceback, add
+from .command import AsJson, Output, Quiet, Traceback, add, typed
 from .launch import run, trees
 from .options import (
     Assignments,
@@ -120,7 +120,7 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         parts += _report(alignment)
         if about["samples"]:
             parts.append(_samples(about["samples"]))
-    ending = [("written", sized(folder)), ("next", f"senti generate {folder} PROMPT")]
+    ending = [("written", sized(folder)), ("next", f"{typed('senti', 'generate', folder)} PROMPT")]
     return "\n\n".join(part.rstrip("\n") for part in [*parts, lines(ending)])
 
 

@@ -4,6 +4,7 @@ Exit codes are those of `sentitok`: 0 done; 1 the answer is negative, or the wor
 file or configuration; 130 Ctrl-C.
 """
 
+import shlex
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -47,6 +48,7 @@ __all__ = [
     "put_file",
     "refuse_input",
     "size",
+    "typed",
 ]
 
 
@@ -57,6 +59,12 @@ JsonLines = Annotated[
         "--json", help="Print one JSON object per line, one for each text.", rich_help_panel="Output"
     ),
 ]
+
+
+def typed(*words: object) -> str:
+    """Returns a command as a shell takes it: words with blanks or quotes are quoted."""
+    return shlex.join(map(str, words))
+
 
 # Packages of the extra that only some commands import; `predict` works without them.
 _OF_THE_EXTRA = ("matplotlib", "scipy", "sklearn", "tomlkit")

@@ -70,7 +70,7 @@ def predictions_of(
         if not asked:
             raise UsageError("--windows: files of predictions are read as they are; leave it out")
         refuse_idle_windows(asked)
-    like = next((run for run in runs if run.is_dir()), runs[0])
+    like = next((run for run in runs if not _is_file(run)), runs[0])
     table = None if data is None else read(output, data, run=like, **flags)
     for run in runs:
         if _is_file(run):

@@ -27,6 +27,7 @@ from .command import (
     put,
     put_file,
     refuse_input,
+    typed,
 )
 from .suspects import suspects
 from .tables import (
@@ -221,7 +222,7 @@ def split(
         output.note(f"{line}{more}")
     text = page(
         grid("", ["part", "rows", *(["groups"] if table.groups else []), "file"], rows),
-        f"next: senti train {rows[0][-1]} --valid {rows[1][-1]}"
+        f"next: {typed('senti', 'train', rows[0][-1], '--valid', rows[1][-1])}"
         + (" --task multilabel" if table.label_form is not None else "")
         + (_named_again(table, reading, header=header or write_as == "jsonl") if table.kept else ""),
     )
@@ -334,7 +335,7 @@ def hashes(
     put_file(out, lambda path: write_atomically(path, data), force=force)
     rows = [("hashes", f"{number(n_hashes)} of {counted(len(texts), 'text')}"), ("written", str(out))]
     value = {"file": str(out), "texts": len(texts), "hashes": n_hashes}
-    output.result(value, lines([*rows, ("next", f"senti train FILE --exclude {out}")]), str(out))
+    output.result(value, lines([*rows, ("next", f"senti train FILE {typed('--exclude', out)}")]), str(out))
 
 
 @reads(without=("label_column", "where", "clean"))
@@ -367,7 +368,7 @@ def dump(
     put_file(out, lambda path: write_atomically(path, data), force=force)
     rows = [("sentences", f"{number(len(texts))} of {counted(len(table), 'phrase')}"), ("written", str(out))]
     value = {"file": str(out), "sentences": len(texts), "phrases": len(table)}
-    output.result(value, lines([*rows, ("next", f"senti pretrain {out}")]), str(out))
+    output.result(value, lines([*rows, ("next", typed("senti", "pretrain", out))]), str(out))
 
 
 def _joined(tables: "list[Table]") -> "Table":

@@ -12,7 +12,7 @@ import typer
 
 from sentitok.cli.output import counted
 
-from .command import AsJson, Force, Output, Quiet, Traceback, UsageError, add, put
+from .command import AsJson, Force, Output, Quiet, Traceback, UsageError, add, put, typed
 from .errors import note_cut
 from .evaluate import EvenIfTrained
 from .tables import (
@@ -149,9 +149,13 @@ def ensemble(
             "judged on test: nothing was chosen there",
         ]
     else:
-        parts.append(f"not judged: dev chose the ensemble; score other rows: senti evaluate {out} FILE")
+        parts.append(
+            f"not judged: dev chose the ensemble; score other rows: {typed('senti', 'evaluate', out)} FILE"
+        )
     output.result(
-        value, page(*parts, f"written  {target}", f'\nnext  echo "great fun" | senti predict {out}'), str(out)
+        value,
+        page(*parts, f"written  {target}", f'\nnext  echo "great fun" | {typed("senti", "predict", out)}'),
+        str(out),
     )
 
 

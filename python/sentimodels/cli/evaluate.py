@@ -24,6 +24,7 @@ from .command import (
     put,
     put_file,
     refuse_input,
+    typed,
 )
 from .errors import error_grid, note_cut
 from .tables import (
@@ -199,7 +200,7 @@ def evaluate(
         parts += [f"written  {', '.join(written)}"] if wanted else []
     except UsageError as error:  # the scores took long, and are shown all the same
         refused = error
-    parts.append(f"\nnext  senti errors {run} {file}")
+    parts.append(f"\nnext  {typed('senti', 'errors', run, file)}")
     output.result(value, page(*parts), shown(value["accuracy"]))
     if refused is not None:
         raise refused

@@ -14,7 +14,7 @@ import typer
 from sentitok.cli.output import bytes_text, counted, lines, number
 
 from ..export import EXPORTERS
-from .command import AsJson, Force, Output, Quiet, Traceback, UsageError, add, put
+from .command import AsJson, Force, Output, Quiet, Traceback, UsageError, add, put, typed
 from .tables import TextColumn, Windows, read, refuse_idle_windows
 
 _FORMATS = tuple(EXPORTERS)
@@ -207,7 +207,7 @@ def _classifier(
     if asked["int8"]:
         value["int8"] = about["int8"]
         shown.append(("int8", _said_of_int8(about["int8"])))
-    shown.append(("next", exporter.reads.format(folder=str(out))))
+    shown.append(("next", exporter.reads.format(folder=str(out), typed=typed(out))))
     output.result(value, lines(shown), str(out))
 
 
@@ -275,7 +275,7 @@ def import_(
         next_step = "senti generate"
     value = {"out": str(out), "arch": arch, "parameters": n_parameters, "notes": notes}
     said = f"{arch} with {number(n_parameters)} parameters in {out}"
-    output.result(value, f"{said}\nnext: {next_step} {out}", str(out))
+    output.result(value, f"{said}\nnext: {next_step} {typed(out)}", str(out))
 
 
 def register(app: typer.Typer) -> None:

@@ -21,6 +21,7 @@ from .command import (
     add,
     check_file,
     put_file,
+    typed,
 )
 from .options import of_architectures, of_presets
 
@@ -112,7 +113,9 @@ def init(
     if out is not None:
         data = text.encode()
         put_file(out, lambda path: write_atomically(path, data), force=force)
-        text = lines([("written", str(out)), ("next", f"senti {row.command} {row.given} --config {out}")])
+        text = lines(
+            [("written", str(out)), ("next", f"senti {row.command} {row.given} {typed('--config', out)}")]
+        )
     output.result(
         {"config": config.tree()}, text.rstrip("\n"), text.rstrip("\n") if out is None else str(out)
     )

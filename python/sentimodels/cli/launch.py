@@ -18,7 +18,7 @@ from sentitok.cli.output import bytes_text, counted, lines, number, peak_memory,
 from sentitok.cli.process import complain
 from sentitok.cli.signals import STOPPED
 
-from .command import Output, UsageError
+from .command import Output, UsageError, typed
 from .summary import said_of
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def run(
 def say_stopped(stopped: bool, folder: Path, stopper: Stopper, command: str = "train") -> None:
     """Ends a command that was stopped, with what to type to resume."""
     if stopped:
-        complain(f"senti: stopped; resume with senti {command} --resume {folder}")
+        complain(f"senti: stopped; resume with senti {command} {typed('--resume', folder)}")
         raise typer.Exit(stopper.code)
 
 

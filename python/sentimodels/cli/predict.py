@@ -31,6 +31,7 @@ from .command import (
     put_file,
     refuse_input,
     size,
+    typed,
 )
 from .tables import (
     READ_WHOLE,
@@ -209,7 +210,7 @@ def predict(
     if out is None:
         return
     said = f"{counted(cut.n, 'answer')} in {out}" + (
-        f"\nnext: senti evaluate {run} {file}" if has_labels else ""
+        f"\nnext: {typed('senti', 'evaluate', run, file)}" if has_labels else ""
     )
     output.result({"out": str(out), "rows": cut.n, **cut.tree()}, said, str(out))
 

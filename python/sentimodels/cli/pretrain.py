@@ -12,7 +12,7 @@ import typer
 
 from sentitok.cli.output import counted, lines, number, sized, table
 
-from .command import AsJson, Quiet, Traceback, add
+from .command import AsJson, Quiet, Traceback, add, typed
 from .launch import output_of_first, run, trees
 from .options import (
     Assignments,
@@ -122,9 +122,9 @@ def summary(about: dict[str, Any], folder: Path) -> str:
             f"masked tokens: loss {valid['masked_loss']:.4f}, which perplexity is of; loss adds that of the "
             "next sentence\n"
         )
-    following = [f"senti train FILE --init {folder}"]
+    following = [f"senti train FILE {typed('--init', folder)}"]
     if about["task"] == "next-token":
-        following.insert(0, f'senti generate {folder} "Once"')
+        following.insert(0, f'{typed("senti", "generate", folder)} "Once"')
     ending = lines([("written", sized(folder)), *zip(("next", "or"), following, strict=False)])
     return f"{text}\n{ending}"
 

@@ -10,7 +10,7 @@ import typer
 
 from sentitok.cli.output import counted, lines
 
-from .command import AnswerIsNoError, AsJson, Output, Quiet, Traceback, UsageError, add
+from .command import AnswerIsNoError, AsJson, Output, Quiet, Traceback, UsageError, add, typed
 from .launch import Stopper, training_callbacks
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def reproduce(
 
     output = Output("senti.reproduce/1", as_json=as_json, quiet=quiet)
     if (members := members_of(run)) is not None:
-        each = ", ".join(f"senti reproduce {one}" for one in members)
+        each = ", ".join(typed("senti", "reproduce", one) for one in members)
         raise UsageError(f"{run}: an ensemble, which is not trained; reproduce its runs: {each}")
     if to is not None and (begun(to) or is_group(to) or to.is_file()):
         raise UsageError(f"--to {to}: holds a run already, or is a file; name another folder")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from sentitok.cli.output import counted, lines, number, sized, table
 
+from .command import typed
+
 if TYPE_CHECKING:
     from ..evaluation.answers import Answers
 
@@ -101,7 +103,7 @@ def summary(about: dict[str, Any], folder: Path) -> str:
     ending = lines(
         [
             ("written", sized(folder)),
-            ("next", f'echo "{about.get("example", "great fun")}" | senti predict {folder}'),
+            ("next", f'echo "{about.get("example", "great fun")}" | {typed("senti", "predict", folder)}'),
         ]
     )
     return f"{text}\n\n{ending}"
@@ -222,7 +224,7 @@ def _failed(about: dict[str, Any], folder: Path) -> str:
 
 def _ending(folder: Path, runs: str) -> str:
     """Says where the runs of a group are, and which command compares them."""
-    return lines([("written", f"{folder}/{runs}"), ("next", f"senti runs {folder}")])
+    return lines([("written", f"{folder}/{runs}"), ("next", typed("senti", "runs", folder))])
 
 
 def sweep_summary(about: dict[str, Any], folder: Path) -> str:
@@ -248,7 +250,9 @@ def sweep_summary(about: dict[str, Any], folder: Path) -> str:
     text += _failed(about, folder)
     text += "\nThe score of the best run is too high on the rows that chose it: score it on other rows."
     best = folder / about["best"]
-    return f"{text}\n\n" + lines([("best", str(best)), ("next", f"senti evaluate {best} test.csv")])
+    return f"{text}\n\n" + lines(
+        [("best", str(best)), ("next", typed("senti", "evaluate", best, "test.csv"))]
+    )
 
 
 def _spread(what: str, spread: dict[str, dict[str, float]]) -> str:

@@ -19,6 +19,7 @@ from .command import (
     announce,
     put_file,
     refuse_input,
+    typed,
 )
 from .evaluate import THRESHOLD_SCORES, EvenIfTrained, answers, coverage_grid
 from .tables import (
@@ -131,7 +132,7 @@ def thresholds(
         parts.append(f"{run}: has no thresholds now")
     if rule is None:
         parts += _draw(value, plot, run, drawn, force=force)
-        parts.append(f"\nnext  senti thresholds {run} {file} --threshold precision=0.9")
+        parts.append(f"\nnext  {typed('senti', 'thresholds', run, file, '--threshold', 'precision=0.9')}")
         output.result(value, page(*parts), "")
         return
     pick = picker(rule, labels)
@@ -163,7 +164,7 @@ def thresholds(
     parts += _draw(value, plot, run, drawn, force=force)
     # Probabilities of whole texts differ from those of their beginnings.
     more = (" --windows" if windows else "") + (" --unsure review" if chosen.may_be_unsure else "")
-    parts.append(lines([("written", str(run / FILE)), ("next", f"senti predict {run} {file}{more}")]))
+    parts.append(lines([("written", str(run / FILE)), ("next", typed("senti", "predict", run, file) + more)]))
     output.result(value, page(*parts), str(run / FILE))
 
 

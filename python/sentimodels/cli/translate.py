@@ -29,6 +29,7 @@ from .command import (
     put_file,
     refuse_input,
     size,
+    typed,
 )
 from .launch import output_of_first, run, trees
 from .options import (
@@ -339,7 +340,7 @@ def _train_summary(about: dict[str, Any], folder: Path) -> str:
         ("seconds", f"{fit['seconds']:.1f} steps"),
         *score_lines(about["valid"], "validation "),
     ]
-    following = f'echo "A sentence." | senti translate text {folder}'
+    following = f'echo "A sentence." | {typed("senti", "translate", "text", folder)}'
     return f"{lines(rows)}\n\n{lines([('written', sized(folder)), ('next', following)])}"
 
 

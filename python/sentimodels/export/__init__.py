@@ -24,7 +24,8 @@ class Exporter:
         name: of its function there.
         option: of `senti export`.
         tolerance: by how much a probability may differ from that of the run.
-        reads: a line that reads a folder, to be shown; `{folder}` is replaced by its name.
+        reads: a line that reads a folder, to be shown; `{folder}` is replaced by its name, `{typed}` by
+            its name as a shell takes it.
     """
 
     file: str
@@ -69,6 +70,6 @@ EXPORTERS = {
         "in Python: sentimodels.export.onnx.OnnxReader.load({folder!r})",
     ),
     "numpy": Exporter(
-        "numpy.folder", "export_numpy", "--numpy", 1e-6, "python {folder}/classifier.py < texts.txt"
+        "numpy.folder", "export_numpy", "--numpy", 1e-6, "python {typed}/classifier.py < texts.txt"
     ),
 }  # fmt: skip

@@ -142,8 +142,8 @@ class Tables:
             self._warn_of_labels(others)
         rare = [name for name, n in self.counts().items() if n == 1]
         if rare:
-            labels = "the label" if len(rare) == 1 else f"each of {len(rare):,} labels:"
-            self.notes.append(f"only one training row has {labels} {listed(rare, _LABELS)}")
+            which = "the label" if len(rare) == 1 else f"each of {len(rare):,} labels:"
+            self.notes.append(f"only one training row has {which} {listed(rare, _LABELS)}")
 
     @staticmethod
     def _labels_of(table: Table) -> Labels:

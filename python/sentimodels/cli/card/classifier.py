@@ -44,7 +44,7 @@ def parts(facts: dict[str, Any]) -> Parts:
         result=_result(facts),
         opening=f"A text classifier (`{facts['arch']}`, {number(facts['parameters'])} parameters) with the "
         f"labels {labels}, {_made(facts)}.",
-        uses=[f'```\necho "{facts["example"]}" | senti predict {facts["name"]}\n```'],
+        uses=[shell(facts["name"], f'echo "{facts["example"]}" | senti predict {{name}}')],
         sections={
             "Data": [
                 table(["role", "file", "format", "rows", "SHA-256"], files_read),
