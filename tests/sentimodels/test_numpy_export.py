@@ -258,7 +258,7 @@ def test_each_format_of_the_table(name: str, folder: Path) -> None:
     config = resolve(tree("nb", folder / "reviews.csv"))
     with pytest.raises(ConfigError, match="arch "):
         EXPORTERS[name].refuse(config.model_copy(update={"arch": "hf:model"}))
-    assert "{folder" in EXPORTERS[name].reads
+    assert "{folder" in EXPORTERS[name].reads or "{typed" in EXPORTERS[name].reads
 
 
 def test_what_the_docs_show(tmp_path: Path) -> None:

@@ -341,7 +341,7 @@ def test_what_the_docs_show(tmp_path: Path) -> None:
     )
     [shell] = re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
     [program] = re.findall(r"^```py\n(.*?)^```$", page, re.M | re.S)
-    assert len([line for line in program.splitlines() if line.strip()]) <= 24
+    assert len([line for line in program.splitlines() if line.strip()]) <= 12
     (tmp_path / "tests").symlink_to(ROOT / "tests", target_is_directory=True)
     shell += "\n".join(re.findall(r"^\$ (.+)$", page, re.M))
     for line in shell.splitlines():
