@@ -12,7 +12,7 @@ from sentimodels.runs.families import ALIGNMENT, resolve
 from sentitok import Tokenizer, train_bpe
 
 CONTEXT = 64
-# A minute's worth of nothing: steps of a few openings.
+# Settings of a short run: steps of a few openings.
 QUICK: dict[str, Any] = {
     "data": {"opening_tokens": 3, "n_held_out": 12},
     "task": {"max_new_tokens": 8, "mini_batch": 4},

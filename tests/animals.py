@@ -1,4 +1,4 @@
-"""A corpus that a tiny language model learns in seconds: each animal has a place of its own."""
+"""A corpus that a tiny language model learns in seconds: each animal has its own place."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ ANIMALS, PLACES = ("cat", "dog", "bird", "cow", "fox"), ("mat", "tree", "house",
 
 
 def write_corpus(folder: Path) -> Path:
-    """Writes sentences in which each animal has a place of its own, so the last word can be known."""
+    """Writes sentences in which each animal has its own place, so the last word can be known."""
     drawn = np.random.default_rng(0)
     path = folder / "animals.txt"
     lines = []

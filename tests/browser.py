@@ -1,6 +1,6 @@
 """A browser of the system, driven by Playwright, for the tests of the page.
 
-`CHROMIUM` names one that is not on the path. With `SENTITOK_SCREENSHOTS` pictures of what was
+`CHROMIUM` names one that is not on the path. With `SENTITOK_SCREENSHOTS` pictures of the pages
 tested are kept in that folder.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from web_server import Client
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
-# It calls nobody, and runs where it is not allowed a sandbox of its own.
+# It calls nobody, and runs without a sandbox where it may not have one.
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run", "--disable-dev-shm-usage",
@@ -42,7 +42,7 @@ def chromium() -> str | None:
 
 @contextmanager
 def browser() -> Iterator[Any]:
-    """A browser, or a skip that says what is missing."""
+    """A browser, or a skip that names the missing part."""
     made = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = chromium()
     if path is None:
@@ -53,7 +53,7 @@ def browser() -> Iterator[Any]:
         opened.close()
 
 
-# The name of what has the focus; that of its list, if it is in one.
+# The name of the focused element; that of its list, if it is in one.
 FOCUSED = """
 () => {
   const node = document.activeElement.closest("ol") ?? document.activeElement;
@@ -68,7 +68,7 @@ VIEWPORT = {"width": 1000, "height": 900}
 class Watched:
     """A page of a browser that notes what it asks for and what it complains of.
 
-    In a window of its own, or in one that others use after it: a new one takes half a second of computing.
+    In a new window, or in one that later tests use again: a new one takes half a second of computing.
     """
 
     def __init__(self, browser: Any, url: str, window: Any = None, **options: Any) -> None:
@@ -153,7 +153,7 @@ class Watched:
             self.page.emulate_media(color_scheme="null")
 
     def close(self) -> None:
-        """Ends, if nothing was asked of others and nothing went wrong."""
+        """Ends, if no other host was asked and nothing went wrong."""
         self.leave()
         assert self.complaints == [], self.complaints
         assert [url for url in self.asked if not url.startswith((self.url, "data:"))] == []
@@ -191,7 +191,7 @@ def page(chrome: Any, client: "Client", window: Any) -> Iterator[Watched]:
         yield made
 
 
-# The least contrast of text against what is behind it that WCAG 2.1 asks for.
+# The least contrast of text against its background that WCAG 2.1 asks for.
 CONTRAST = 4.5
 CONTRASTS = """
 () => {

@@ -115,7 +115,7 @@ NO_PROMPT = (
 # The next message ends a turn.
 NO_END = r"""{%- for message in messages %}{{- '<|' + message.role + '|>\n' + message.content }}{% endfor %}
 {%- if add_generation_prompt %}{{- '<|assistant|>\n' }}{% endif %}"""
-# An answer changes what is written around it, so that no marks can be put there.
+# An answer changes the text around it, so that no marks can be put there.
 WITH_LENGTHS = r"""{%- for message in messages %}
     {{- '<|im_start|>' + message.role + ' ' ~ (message.content | length) ~ '\n' + message.content }}
     {{- '<|im_end|>\n' }}

@@ -17,7 +17,7 @@ def paths_of(command: Any) -> list[str]:
 
 
 def call_with(command: Any, name: str, value: str) -> list[str]:
-    """What is typed to give one parameter, and as little else as the command takes."""
+    """The words that give one parameter, and as little else as the command takes."""
     arguments = [param for param in command.params if param.param_type_name == "argument"]
     names = [param.name for param in arguments]
     last = names.index(name) if name in names else -1

@@ -21,7 +21,7 @@ def environment(**more: str) -> dict[str, str]:
 def start(line: str, *, program: str = "sentitok", **options: Any) -> subprocess.Popen[bytes]:
     """Starts a command line; its streams are pipes unless the options say otherwise.
 
-    `senti` is forked where PyTorch has been imported; what is imported when is tested elsewhere.
+    `senti` is forked where PyTorch has been imported; the time of imports is tested elsewhere.
     """
     module = {"sentitok": "sentitok.cli", "senti": "sentimodels.cli"}[program]
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

@@ -62,14 +62,14 @@ LONGEST = (
 # pytest-xdist runs a process on each processor: more PyTorch threads than one in each slow all of them down.
 # Alone, sums have the same order so.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# The user who runs the tests may hold texts out of runs of their own.
+# The user who runs the tests may exclude texts from runs.
 os.environ.pop("SENTI_EXCLUDE", None)
 
 # Shells have what they run behind `&` ignore Ctrl-C, and so what that starts: commands under test get it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A sanitised or loaded machine is slow; a slow example is no failure.
+# A sanitised or loaded machine is slow; a slow example is not a failure.
 settings.register_profile(
     "sentitok", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -79,7 +79,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "thorough" if THOROUG
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected stays to the end: garbage is looked for in what the tests make alone.
+    """Freezes collected objects, so that garbage is looked for only in objects that the tests make.
 
     And less often, which took 7 % of the time.
     """

@@ -56,7 +56,7 @@ Files = dict[str, bytes]
 
 @dataclass
 class Format:
-    """What is damaged, and how it is read."""
+    """The files to damage, and how they are read."""
 
     #: Makes the folders of valid files.
     make: Callable[[], list[Files]]
@@ -64,7 +64,7 @@ class Format:
     use: Callable[[Path], Any]
     #: How often it is chosen.
     weight: int = 10
-    #: Completes a folder after the damage: hashes, so that what is behind them is read.
+    #: Completes a folder after the damage: hashes, so that the content behind them is read.
     finish: Callable[[Files, random.Random], None] = lambda files, rng: None
     valid: list[Files] = field(default_factory=list)
 
@@ -111,7 +111,7 @@ def damaged_json(data: bytes, rng: random.Random) -> bytes | None:
         found: list[tuple[Any, Any]] = list(places(value))
         if not found:
             break
-        # Those near the root as often as all others, which are mostly entries of a vocabulary.
+        # Nodes near the root as often as all further ones, which are mostly entries of a vocabulary.
         container, key = rng.choice(found[:30] if rng.random() < 0.5 else found)
         match rng.randrange(5):
             case 0:

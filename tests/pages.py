@@ -65,7 +65,7 @@ VOLATILE = re.compile(r"seconds|peak memory|MB/s|^steps ")
 PLAIN = re.compile(
     r"(printf '([^'%]*)' \| )?((?:senti|sentitok) (?:[^|&;<>$`*'\"]|'[^']*'|\"[^\"$`]*\")*?)( > (\S+))?"
 )
-# A run that is trained less here than on the page; what is printed of it has the same words.
+# A run that is trained less here than on the page; its output has the same words.
 LESS = {
     "--arch gpt --preset nano --out": "--arch gpt --preset nano --epochs 2 --out",
     "--arch cnn --preset nano --epochs 3 --": "--arch cnn --preset nano --epochs 1 --",
@@ -131,7 +131,7 @@ def run_all(found: list[tuple[str, list[str]]], folder: Path) -> None:
 
 
 def run_one(command: str, output: list[str], folder: Path) -> None:
-    """Runs a command, and compares what it prints with what is shown."""
+    """Runs a command, and compares its output with the page."""
     code, out, err = (typed if PLAIN.fullmatch(command) else in_shell)(command, folder)
     assert code == 0, f"{command}\n{err}"
     printed = [line.rstrip() for line in out.splitlines()]

@@ -1,4 +1,4 @@
-"""A small classifier of its own, and texts as ids, for tests of training that no architecture may sway."""
+"""A small separate classifier, and texts as ids, for tests of training that no architecture may sway."""
 
 import numpy as np
 import torch

@@ -101,7 +101,7 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
 
 
 def _about_hub(web: Web, path: str) -> object:
-    """What huggingface.co says of a data set, or of what is in it, or in a folder of it."""
+    """The answer of huggingface.co for a data set, or for its files, or for a folder of it."""
     found = re.match(rf"/api/datasets/{web.hub}/tree/main/?(.*)", path)
     if found is None:
         return {"id": web.hub, "sha": "0" * 40}
@@ -117,7 +117,7 @@ def _about_hub(web: Web, path: str) -> object:
 
 @contextmanager
 def hub_server(data_set: str, files: dict[str, bytes]) -> Iterator[Web]:
-    """Yields a web server that has a data set as huggingface.co has it, with each file in a folder."""
+    """Yields a web server that serves a data set as huggingface.co does, with each file in a folder."""
     with web_server() as web:
         web.hub = data_set
         web.files = {f"/datasets/{data_set}/resolve/main/{name}": data for name, data in files.items()}

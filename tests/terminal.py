@@ -52,5 +52,5 @@ def on_terminal(
 
 
 def plain(text: str) -> str:
-    """What is written, without what steers the terminal."""
+    """The output, without control codes of the terminal."""
     return STEERING.sub("", text)

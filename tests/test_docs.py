@@ -22,7 +22,7 @@ import pytest
 from pages import DOCUMENTS, PAGES, ROOT, blocks, commands, prepare, run_all
 
 posix = pytest.mark.skipif(os.name == "nt", reason="the commands are lines for a POSIX shell")
-# Seconds until a newcomer has a page of their own; the install builds the package and fetches PyTorch.
+# Seconds until a newcomer has a page with a model; the install builds the package and fetches PyTorch.
 NEWCOMER_WITH_INSTALL = 1200
 
 
@@ -111,7 +111,7 @@ def test_python(page: str, number: int, folder_of: Callable[[str], Path]) -> Non
     block = blocks(PAGES[page], "python")[number].replace("runs/gpt", "runs/bow")  # trained less: `LESS`
     if re.search(r"sentimodels|torch", block) and find_spec("torch") is None:
         pytest.skip("no PyTorch for this Python, so no sentimodels")
-    # A block continues those before it where it imports nothing of its own.
+    # A block continues the blocks before it if it imports nothing.
     before = "" if "import sentitok" in block or "sentimodels" in block else _before(page, number)
     with chdir(folder_of(page)), catch_warnings():
         simplefilter("ignore")

@@ -1,7 +1,7 @@
 """Commands in a sentence of a page: the command is there, and so are its options.
 
-Not for blocks, which are run (`test_snippets.py`): a sentence has capitals instead of
-files, so it is looked up and not run.
+Blocks are run (`test_snippets.py`). A sentence has capitals instead of
+files, so its commands are looked up and not run.
 """
 
 import re
@@ -48,7 +48,7 @@ def commands() -> dict[str, set[str]]:
 
 
 def spans(text: str) -> list[str]:
-    """Returns what stands between backquotes in the sentences of a page, on one line each."""
+    """Returns the text between backquotes in the sentences of a page, on one line each."""
     sentences = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     return [" ".join(span.split()) for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", sentences)]
 

@@ -9,7 +9,7 @@ import pytest
 import install
 
 UV, PIP = ["uv", "pip"], ["pip", "--disable-pip-version-check"]
-# (whether uv is there, installers that fail, those that are called, exit code)
+# (whether uv is there, failing installers, called installers, exit code)
 CASES = [
     (True, [], [UV], 0),
     (True, ["uv"], [UV, PIP], 0),

@@ -74,7 +74,7 @@ def leaves(group: str) -> list[str]:
 
 
 def code_of(path: Path) -> str:
-    """A file without its tests and its prose, which may speak of what is above."""
+    """A file without its tests and its prose, which may mention higher layers."""
     text = without_tests(path.read_text("utf-8"))
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//"))
 
@@ -195,7 +195,7 @@ def test_unsafe_code_is_proven_checked_and_told() -> None:
 
 
 def test_fuzz_targets_are_built_and_run() -> None:
-    """Continuous integration runs those that Cargo lists."""
+    """Continuous integration runs the targets that Cargo lists."""
     listed = re.findall(r'^path = "fuzz_targets/(\w+)\.rs"', (ROOT / "fuzz" / "Cargo.toml").read_text(), re.M)
     assert sorted(listed) == sorted(path.stem for path in (ROOT / "fuzz" / "fuzz_targets").glob("*.rs"))
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")

@@ -1,7 +1,7 @@
 """Nothing is silenced without a dated reason: checks of style, types and lints, wherever they are.
 
-Formatting is no check, so `# fmt: skip` needs none. What skips where something is missing is
-told by pytest's own `reason`.
+Formatting is not a check, so `# fmt: skip` needs no reason. A skip of a missing package has
+pytest's `reason`.
 """
 
 import re

@@ -37,7 +37,7 @@ COUNTED = {
 def build(config: Path, folder: Path) -> "subprocess.CompletedProcess[str]":
     """Builds a site as `make docs` does."""
     return subprocess.run(
-        # Not --quiet: it silences warnings, and what is silenced is not an error.
+        # Not --quiet: it silences warnings, and silenced warnings are not errors.
         [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(config), "--site-dir", str(folder)],
         cwd=ROOT,
         capture_output=True,

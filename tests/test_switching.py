@@ -1,7 +1,7 @@
 """Runs the blocks and rows of the pages for users of other libraries: docs/how-to/from-*.md and switch.md.
 
 The blocks of a page run in order, in one namespace. Of a row, both calls are made and their results
-compared. Not for the rest of what `compat` has: `tests/sentitok/test_compat_*.py`.
+compared. `tests/sentitok/test_compat_*.py` test the rest of `compat`.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Runs docs/tutorials/tour.md from top to bottom as one session: what is typed gives what is shown."""
+"""Runs docs/tutorials/tour.md from top to bottom as one session: typed lines give the shown output."""
 
 import doctest
 import os

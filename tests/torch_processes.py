@@ -1,8 +1,8 @@
 """Processes of `senti`, and pairs as of `torchrun`, with PyTorch in place: to import it takes seconds.
 
-They are forked from one process that has imported it and does nothing else. What is imported when, and
-`torchrun` itself, are not tested so: test_senti.py, test_torchrun.py and test_distributed.py start what is
-typed.
+They are forked from one process that has imported it and does nothing else. The time of imports and
+`torchrun` itself are not tested so: test_senti.py, test_torchrun.py and test_distributed.py start the
+typed commands.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""An accelerated tokenizer of transformers beside the same one untouched, and what is compared of them.
+"""An accelerated tokenizer of transformers next to the same one untouched, and comparisons of their results.
 
-Not for which calls are compared: see `test_acceleration.py` and `test_acceleration_random.py`.
+The calls to compare are in `test_acceleration.py` and `test_acceleration_random.py`.
 """
 
 import random
@@ -49,7 +49,7 @@ def decodes(tokenizer: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """What is compared of a result."""
+    """The part of a result that is compared."""
     if isinstance(value, transformers.BatchEncoding):
         encodings = [encoding_of(encoding) for encoding in value.encodings or ()]
         return [*((key, plain(field)) for key, field in value.items()), encodings, value.n_sequences]
@@ -112,7 +112,7 @@ def is_failure(result: Any) -> bool:
 def same(first: Any, second: Any, call: Callable[[Any], Any]) -> None:
     expected, found = outcome(lambda: call(first)), outcome(lambda: call(second))
     tries = 0
-    # Of several rows that fail, tokenizers tells of whichever fails first among its threads.
+    # Of several rows that fail, tokenizers reports any one, by the order of its threads.
     while found != expected and is_failure(expected) and is_failure(found) and tries < 1000:
         expected, tries = outcome(lambda: call(first)), tries + 1
     assert found == expected

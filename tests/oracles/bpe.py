@@ -2,7 +2,7 @@
 
 The specification of `sentitok`'s trainer, slow and obvious: every step counts
 all pairs again. Not Hugging Face's bookkeeping where a merge makes a token that
-already stands in a piece (that is held by comparison with `tokenizers`).
+already occurs in a piece (that is held by comparison with `tokenizers`).
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ def code_point(symbol: bytes, unit: str) -> int:
 
 
 def count_pairs(words: Mapping[Symbols, int]) -> Counter[Pair]:
-    """How often each pair stands; places may overlap."""
+    """How often each pair occurs; places may overlap."""
     counts: Counter[Pair] = Counter()
     for word, count in words.items():
         for pair in pairwise(word):

@@ -56,7 +56,7 @@ Family = Callable[[], Tokenizer]
 def byte_level(
     steps: Any, special: list[str], normalizer: Any = None, trim: bool | None = False, **model: Any
 ) -> Tokenizer:
-    """What has the bytes as its alphabet."""
+    """A tokenizer with the bytes as its alphabet."""
     tokenizer = Tokenizer(models.BPE(**model))
     if normalizer is not None:
         tokenizer.normalizer = normalizer

@@ -18,7 +18,7 @@ from typing import TypeVar
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 
 Ids = tuple[int, ...]
-#: A candidate: rank, place, end; the pair stands at `place` and goes to `end`.
+#: A candidate: rank, place, end; the pair is at `place` and goes to `end`.
 Candidate = tuple[float, int, int]
 Symbol = TypeVar("Symbol")
 #: A symbol of a SentencePiece model: its text, and whether it never merges.
@@ -95,7 +95,7 @@ class ByScores:
         return self.finish([piece for symbol, _ in symbols for piece in resegment(symbol)])
 
     def finish(self, pieces: Sequence[str]) -> list[int]:
-        """The ids of pieces; runs of what is unknown are one id, or bytes."""
+        """The ids of pieces; runs of unknown text are one id, or bytes."""
         out: list[int] = []
         was_unknown = False
         for piece in pieces:
@@ -220,7 +220,7 @@ def _ways(
 ) -> dict[tuple[Symbol, ...], float]:
     """All that merging with dropout may lead to, and how probable each is.
 
-    `symbols` are places and what stands there, in a text that goes to `end`.
+    `symbols` are places and the symbols there, in a text that goes to `end`.
     """
 
     def candidate(symbols: tuple[tuple[int, Symbol], ...], at: int) -> Iterator[Candidate]:
@@ -231,7 +231,7 @@ def _ways(
                 yield (found[0], symbols[at][0], stop)
 
     start = tuple(sorted(c for at in range(len(symbols)) for c in candidate(symbols, at)))
-    # States that were reached and not left: symbols, what waits, what was passed over.
+    # States that were reached and not left: symbols, waiting candidates, passed-over candidates.
     nothing: tuple[Candidate, ...] = ()
     states = {(symbols, start, nothing): 1.0}
     out: dict[tuple[Symbol, ...], float] = defaultdict(float)

@@ -65,7 +65,7 @@ def bpe_model(
 ) -> bytes:
     """A BPE model of pieces with scores and types, which takes text as it is.
 
-    The three of the normalizer: a space in front, spaces beside others go, spaces become marks.
+    The three of the normalizer: a space in front, repeated spaces go, spaces become marks.
     """
     message = b"".join(
         field(1, field(1, text) + field(2, float(score)) + field(3, kind)) for text, score, kind in pieces

@@ -1,6 +1,6 @@
 """When offsets are those of tokenizers.
 
-Two differences are known (docs/explanation/exactness.md): what is put in front of a text has an empty
+Two differences are known (docs/explanation/exactness.md): text put in front has an empty
 place here and that of the first character there; and what several characters became by
 `Precompiled` comes from all of them here, and may come from one there.
 """

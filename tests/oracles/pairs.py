@@ -113,7 +113,7 @@ def family(name: str) -> tuple[Tokenizer, Any]:
 
 
 def aligned(ours: list[tuple[int, int]], theirs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Their offsets, except for what has an empty place here: they give it the next character's
+    """Their offsets, except for tokens that have an empty place here: they give these the next character's
     (docs/explanation/exactness.md)."""
     assert len(ours) == len(theirs)
 

@@ -33,7 +33,7 @@ def random_pieces(rng: random.Random) -> tuple[list[tuple[str, float, int]], boo
     if rng.random() < 0.7:
         pieces = {letter: (rng.randint(least, 0), NORMAL) for letter in letters}
     for _ in range(rng.randint(1, 10)):
-        # Pieces made of others merge more often than any.
+        # Pieces made of earlier pieces merge most often.
         text = "".join(rng.choices(list(pieces) or letters, k=2)) if rng.random() < 0.6 else None
         text = text or "".join(rng.choices(letters, k=rng.randint(1, 5)))
         kind = rng.choice(others) if others and rng.random() < 0.4 else NORMAL
@@ -87,7 +87,7 @@ def random_list(
 
 
 def random_chars(rng: random.Random) -> tuple[str, list[str], ByList]:
-    """Letters, tokens that stand apart from text, and merges of characters."""
+    """Letters, tokens that do not represent text, and merges of characters."""
     letters = rng.choice(["ab", "abc", "aé"])
     unk = rng.choice([None, "<unk>", "<unk>", "a"])
     byte_fallback = rng.random() < 0.2

@@ -50,7 +50,8 @@ def pipeline(kind: str, rng: random.Random) -> Pipeline:
     contents = rng.sample(CONTENTS, rng.randrange(6))
     if rng.random() < 0.5:
         contents += [name for name in rng.sample(names, min(2, len(names))) if name not in contents]
-    # A special token is no byte piece: what text becomes by its bytes, no choice of special tokens bars.
+    # A special token is not a byte piece: text that becomes one by its bytes is not affected by special
+    # tokens.
     added = [
         (content, rng.random() < 0.5 and content not in BYTES, {flag: rng.random() < 0.3 for flag in flags})
         for content in contents
@@ -89,7 +90,7 @@ def loaded(case: Pipeline) -> Tokenizer | None:
 def barred(file: str, allowed: set[str]) -> str:
     """The file as text must meet it when only some special tokens may be made of text.
 
-    The others are named by characters (syllables of Yi) that no text here has and no normalizer
+    The remaining ones are named by characters (syllables of Yi) that no text here has and no normalizer
     changes, so that neither a search nor a model finds them; merges with them are gone. A byte that
     is a special token stays.
     """

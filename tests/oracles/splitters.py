@@ -86,7 +86,7 @@ PATTERNS = {
     },
 }
 
-#: The pre-tokenizers that are not a pattern, or have one of their own.
+#: The pre-tokenizers that are not a pattern, or have a fixed one.
 CLASSES: dict[str, Callable[[], pre_tokenizers.PreTokenizer]] = {
     "whitespace": pre_tokenizers.Whitespace,
     "whitespace-split": pre_tokenizers.WhitespaceSplit,
@@ -129,7 +129,7 @@ def reference(name: str) -> Callable[[str], list[str]]:
 def reference_offsets(name: str) -> Callable[[str], list[tuple[int, int]]]:
     """A function from a text to the character ranges of its pieces in it.
 
-    Not for `gpt2-prefix-space`: a space put in front has no range of its own in
+    Does not apply to `gpt2-prefix-space`: a space put in front has no separate range in
     `tokenizers`, which gives it that of the first character.
     """
     if name in CLASSES:

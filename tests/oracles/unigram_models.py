@@ -1,7 +1,7 @@
 """Unigram models by chance: small alphabets, tied scores, every kind of piece.
 
 What goes wrong with ties, with pieces that are not used and with characters that
-are no piece shows in such models within a few texts.
+are not pieces shows in such models within a few texts.
 """
 
 import random
@@ -84,7 +84,7 @@ def model(rng: random.Random, *, single: bool) -> Model:
         # A file of SentencePiece's keeps 32 bits.
         score = rng.choice(choice) * (1 if rng.random() < 0.9 else 2)
         entries.append((piece, struct.unpack("<f", struct.pack("<f", score))[0] if single else score, kind))
-        # What a piece of the user's is worth is a tenth a byte.
+        # The bonus of a user-defined piece is a tenth a byte.
         exact &= kind != "user_defined" or len(piece.encode()) == 1
     if not any(kind == "normal" for *_, kind in entries):
         entries.append((alphabet[0] * 5, choice[0], "normal"))
@@ -97,7 +97,7 @@ def model(rng: random.Random, *, single: bool) -> Model:
 
 
 def texts(rng: random.Random, model: Model) -> list[str]:
-    """Texts of a model's characters, and some of others."""
+    """Texts of a model's characters, and some of different ones."""
     found = []
     for unknown in ("", "", "z", "z中"):
         alphabet = model.alphabet.replace("▁", " ") + unknown

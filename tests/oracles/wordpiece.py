@@ -1,4 +1,4 @@
-"""What WordPiece is: count everything, merge the pair worth most, repeat; cut by longest match.
+"""Reference implementation of WordPiece: count everything, merge the best pair, repeat; cut by longest match.
 
 The specification of `sentitok`'s trainer and of longest match in one word, slow
 and obvious. Not Hugging Face's bookkeeping where a corpus spells out the prefix.
@@ -26,7 +26,7 @@ def log2(n: int) -> int:
 
 
 def value(score: str, pair: int, left: int, right: int, total: int) -> int | Fraction:
-    """What a pair is worth, by its count, those of its symbols and that of all symbols."""
+    """The score of a pair, by its count, those of its symbols and that of all symbols."""
     if score == "frequency":
         return pair
     if score == "pmi":

@@ -37,7 +37,7 @@ fn all_cuts(bpe: &Bpe) -> BTreeSet<(TokenId, TokenId, TokenId, u32)> {
         .collect()
 }
 
-/// The definition of a byte-level model with all bytes.
+/// Reference implementation of a byte-level model with all bytes.
 fn definition(bpe: &Bpe, piece: &[u8]) -> Vec<TokenId> {
     let whole = *bpe.order() == MergeOrder::Ranks || bpe.options().ignore_merges;
     if whole && let Some(id) = bpe.vocab().id(piece) {
@@ -171,7 +171,7 @@ fn characters_unknowns_and_affixes() {
         Bpe::new(Vocab::from_tokens(fallback).unwrap(), MergeOrder::List(vec![]), options.clone()).unwrap();
     assert_eq!(bpe.encode("aé".as_bytes()), [0, 1 + 0xC3, 1 + 0xA9]);
     assert_eq!(bpe.fallback_byte(1 + 0xC3), Some(0xC3));
-    // What stands for a byte by its name is not that byte.
+    // A token that represents a byte by its name is not that byte.
     assert!(!bpe.is_lossless());
 
     // As tokenizers 0.23.3: a character whose bytes are not all there is

@@ -95,7 +95,7 @@ proptest! {
             special_tokens: vec![],
         };
         if shuffled {
-            // A second way to a token that stands in pieces, as files made from
+            // A second way to a token that occurs in pieces, as files made from
             // SentencePiece models have.
             base.merges.reverse();
         }
@@ -210,7 +210,7 @@ fn ids_begin_with_specials_then_code_points() {
     });
     let trained = train(&options, &counts(&[("a b", 1)])).unwrap();
     assert_eq!(text(&trained.tokens[0]), "<s>");
-    // Over bytes a blank is spelled Ġ, so " the" is no token's spelling.
+    // Over bytes a blank is spelled Ġ, so " the" is not a token's spelling.
     assert_eq!(trained.tokens[1], None);
     assert_eq!((text(&trained.tokens[2]), text(&trained.tokens[95])), ("!".into(), "~".into()));
     assert_eq!(trained.tokens[2 + 188], Some(vec![0]));

@@ -171,7 +171,7 @@ fn compress(kind: &str, parts: &[&[u8]]) -> Vec<u8> {
     all
 }
 
-/// Those that every build reads; what the feature `compression` adds, unit tests read (`rust/corpus/compression.rs`).
+/// Kinds that every build reads; unit tests of `rust/corpus/compression.rs` read the kinds of the feature.
 const KINDS: &[&str] = &["gz", "bz2"];
 
 #[test]
@@ -207,7 +207,7 @@ fn damaged_members_are_errors() {
     for kind in KINDS {
         let one = compress(kind, &[b"some text\n"]);
         let two = compress(kind, &[b"some text\n", b"more text\n"]);
-        // A cut exactly between members is no damage; anywhere else it is.
+        // A cut exactly between members is not damage; anywhere else it is.
         for cut in (0..two.len()).filter(|&cut| cut != one.len()) {
             let path = write(dir.path(), &format!("x.{kind}"), &two[..cut]);
             let error = read_files(&[&path], options("lines")).map(|(documents, _)| documents);

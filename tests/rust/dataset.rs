@@ -1,4 +1,4 @@
-//! Token shards: every layout, any number of threads, killed and gone on.
+//! Token shards: every layout, any number of threads, killed and resumed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -176,7 +176,7 @@ fn a_killed_run_ends_with_the_same_bytes() {
 
 #[test]
 fn shards_of_a_killed_run_are_kept() {
-    // Batches are large, so the run is killed through a writer of its own.
+    // Batches are large, so the run is killed through a special writer.
     let dir = tempfile::tempdir().unwrap();
     let (tokenizer, options) = (tokenizer(256), options(Layout::Sentitok));
     let mut writer = sentitok::dataset::DatasetWriter::create(dir.path(), &tokenizer, &options).unwrap();
@@ -240,7 +240,7 @@ fn what_does_not_fit_is_refused() {
         let message = run(dir.path(), &tokenizer(id), &options, None).err().unwrap().to_string();
         assert!(message.contains(expected), "{name}: {message}");
     }
-    // Starting over removes what was there.
+    // Starting over removes the earlier files.
     let over = with(&|o| {
         o.resume = false;
         o.shard_tokens = u64::MAX;

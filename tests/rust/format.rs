@@ -1,4 +1,4 @@
-//! Files of tokenizers: what tokenizers 0.23.3 wrote, what is refused, and that
+//! Files of tokenizers: files of tokenizers 0.23.3, refused files, and that
 //! nothing a file holds makes us panic.
 
 mod ranks;

@@ -52,7 +52,7 @@ fn pieces(name: &str, text: &str) -> Vec<String> {
     ranges.into_iter().map(|range| text[range].to_owned()).collect()
 }
 
-/// Published patterns, run by an engine, beside their splitters.
+/// Published patterns, run by an engine, with their splitters.
 struct Engines(Vec<(PreTokenizer, fancy_regex::Regex)>);
 
 impl Engines {

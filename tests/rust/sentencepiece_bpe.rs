@@ -123,7 +123,7 @@ proptest! {
 
     #[test]
     fn the_greatest_score_merges_first(
-        // Few distinct scores: many ties. Characters may have no piece of their own.
+        // Few distinct scores: many ties. Some characters may not be pieces.
         pieces in prop::collection::btree_map("[ab▁]{1,5}", -4..1_i8, 1..20),
         text in "[ab▁c]{0,24}",
     ) {

@@ -50,7 +50,7 @@ fn with_bytes(mut pieces: Pieces) -> Pieces {
     pieces
 }
 
-/// That every path gives the ids of the definition.
+/// That every path gives the ids of the reference implementation.
 fn every_path_gives(
     pieces: &[(String, f64, PieceKind)],
     precision: Precision,

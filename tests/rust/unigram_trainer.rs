@@ -1,5 +1,5 @@
-//! The trainer against one that follows the definition word by word, and
-//! against what SentencePiece 0.2.3 trains.
+//! The trainer against the reference implementation, and against models that
+//! SentencePiece 0.2.3 trains.
 
 mod naive;
 
@@ -136,7 +136,7 @@ fn bits(trained: &TrainedUnigram) -> Vec<(&str, u64)> {
 
 #[test]
 fn a_book_as_sentencepiece_trains_it() {
-    // A line feed tells where a line ended, and is a separate token.
+    // A line feed marks where a line ended, and is a separate token.
     let mut counts = Counts::new();
     for line in bundled("corpus/sherlock-holmes.txt").lines() {
         let mut words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();

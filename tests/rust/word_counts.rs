@@ -343,7 +343,7 @@ proptest! {
         bytes[at] = byte;
         bytes.truncate(cut.max(at + 1));
         if let Ok(words) = WordCounts::from_bytes(&bytes) {
-            // What is accepted must be what would be written.
+            // Accepted files must be files that could have been written.
             prop_assert_eq!(words.totals().pieces, words.iter().map(|pair| pair.1).sum::<u64>());
         }
     }

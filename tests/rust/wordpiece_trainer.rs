@@ -186,7 +186,7 @@ proptest! {
         prefix in prop::sample::select(vec!["##", "##", "", "a", "ab"]),
         threads in 1usize..4,
     ) {
-        // Hugging Face's books for a spelled-out prefix are no definition.
+        // Hugging Face's counts for a spelled-out prefix are not a reference.
         let prefix = if score == Score::Frequency { "##" } else { prefix };
         let options = plain(vocab_size, score).with(|it| { it.min_frequency = min_frequency; it.max_token_length = max_token_length; it.special_tokens = special_tokens; it.continuing_subword_prefix = prefix.to_owned(); it.threads = Some(threads); });
         let trained = train(&options, &counts).unwrap();

@@ -1,8 +1,8 @@
 """The cases of SentencePiece's own Python test suite, restated; each runs on any library of its calls.
 
-Source of the cases: google/sentencepiece, `python/test` beside release 0.2.3; what is asked and what
-comes is taken as facts, the words are ours. Options whose defaults are others in 0.2.3 are named.
-`suite.NAMES` names all its cases; `docs/reference/compat-sentencepiece.md` lists those that do not pass.
+Source of the cases: google/sentencepiece, `python/test` of release 0.2.3; the calls and their results
+are taken as facts, the words are ours. Options whose defaults differ in 0.2.3 are named.
+`suite.NAMES` names all its cases; `docs/reference/compat-sentencepiece.md` lists the failing ones.
 """
 
 from restated import Cases, Library, pickled

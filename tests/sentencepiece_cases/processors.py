@@ -1,4 +1,4 @@
-"""Cases about pickles, settings of the whole library, and threads beside it."""
+"""Cases about pickles, settings of the whole library, and threads that run at the same time."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ def _(lib: Library) -> None:
 
 
 def others_run(call: Callable[[], Any]) -> Any:
-    """What a call gives; another thread goes on while it runs."""
+    """The result of a call; another thread continues while it runs."""
     stop, beats = threading.Event(), []
 
     def beat() -> None:

@@ -1,6 +1,6 @@
 """The names of all cases of SentencePiece's own Python test suite.
 
-Source: google/sentencepiece, `python/test` beside release 0.2.3. A row is a file.
+Source: google/sentencepiece, `python/test` of release 0.2.3. A row is a file.
 """
 
 __all__ = ["NAMES"]

@@ -1,4 +1,4 @@
-"""What is said of settings before training: those that do nothing, and those that are slow here."""
+"""Notes on settings before training: settings without effect, and slow ones."""
 
 import platform
 from pathlib import Path

@@ -25,7 +25,7 @@ def drawn(*shape: int, seed: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-# Where the answers of five texts stand in rows of six places; the last has none.
+# The places of the answers of five texts in rows of six places; the last has no answer.
 SPANS = [(0, 6), (2, 6), (0, 1), (3, 5), (6, 6)]
 MASK = torch.tensor([[start <= place < end for place in range(6)] for start, end in SPANS])
 
@@ -174,7 +174,7 @@ BEST = torch.tensor(
 
 
 def test_ppo_finds_the_best_policy_of_a_bandit() -> None:
-    """Texts of three tokens, each worth something: the best policy is q exp(r / beta) at every place."""
+    """Texts of three tokens, each with a reward: the best policy is q exp(r / beta) at every place."""
     torch.manual_seed(0)
     logits, values = REFERENCE.clone().requires_grad_(), torch.zeros(T, requires_grad=True)
     optimizer = torch.optim.Adam([logits, values], lr=0.03)
@@ -208,7 +208,7 @@ def test_ppo_finds_the_best_policy_of_a_bandit() -> None:
 
 
 def test_dpo_finds_the_best_policy_from_preferences() -> None:
-    """Every pair of tokens, as often as Bradley and Terry have it preferred."""
+    """Every pair of tokens, as often as Bradley and Terry prefer it."""
     reference, worth = REFERENCE[0], WORTH[0]
     logits = reference.clone().requires_grad_()
     optimizer = torch.optim.Adam([logits], lr=0.05)

@@ -1,4 +1,4 @@
-"""PPO on a bandit whose answer is known: one opening, one token to draw, and what it is worth."""
+"""PPO on a bandit whose answer is known: one opening, one token to draw, and its reward."""
 
 import math
 from collections.abc import Callable

@@ -49,7 +49,7 @@ def reward_rows(made: Path) -> dict[str, set[str]]:
 
 
 def test_openings_of_the_rewards_own_file(made: Path, tmp_path: Path) -> None:
-    """Those it was trained on do not judge; those that judge it are not trained on."""
+    """Rows that the reward was trained on do not judge; rows that judge are not trained on."""
     parts = reward_rows(made)
     roles, judged, notes = guarded(made, tmp_path, train=str(made / "reviews.csv"))
     assert len(judged) == 12

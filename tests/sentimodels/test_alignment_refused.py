@@ -1,4 +1,4 @@
-"""What an alignment refuses: settings, rewards, bases, openings, pairs, and what has changed."""
+"""Refusals of an alignment: settings, rewards, bases, openings, pairs, and changed files."""
 
 import json
 from pathlib import Path

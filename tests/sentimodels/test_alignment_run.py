@@ -54,7 +54,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(method: str, stop: int, made: P
     about = train(config, tmp_path / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) >= stop))
     assert (about["fit"]["stop"], about["fit"]["steps"]) == ("stopped", stop)
     assert "alignment" not in about
-    # What is left can be used, and has the base's tokenizer.
+    # The remaining folder can be used, and has the base's tokenizer.
     assert LanguageModel.load(tmp_path / "parts").generate("a film", max_new_tokens=3, seed=1) is not None
     again = resume(tmp_path / "parts")
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts")]
@@ -170,7 +170,7 @@ def test_a_run_is_a_language_model_like_any_other(made: Path, tmp_path: Path) ->
         check_command(tmp_path / "run", "pretrain")
     with pytest.raises(CheckpointError, match="holds a run already"):
         train(config_of(made), tmp_path / "run")
-    # Every step says what a reward must not be told without.
+    # Every step records the scores that belong to a reward.
     assert len(records) == 6
     for record in records:
         assert {
@@ -181,7 +181,7 @@ def test_a_run_is_a_language_model_like_any_other(made: Path, tmp_path: Path) ->
     assert records[-1]["kl"] > 0
     sources = json.loads((tmp_path / "run" / "training_data.json").read_text())["sources"]
     assert [source["role"] for source in sources] == ["reward", "train", "judge"]
-    # What was aligned can be aligned again, but not judged on what it was trained on.
+    # An aligned model can be aligned again, but not judged on its training rows.
     again = {"base": str(tmp_path / "run")}
     with pytest.raises(DataError, match="was trained on all of it"):
         train(ALIGNMENT.resolve(config_of(made).tree(), again), tmp_path / "again")

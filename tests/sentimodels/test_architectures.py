@@ -22,12 +22,12 @@ from sentimodels.training.optimizer import is_added, is_table
 
 V, C = 40, 3
 TEXTS = ["", *(f"word{i}" for i in range(1, V))]
-# Every third id is also made of two others, as a word of its character n-grams.
+# Every third id is also made of two further ids, as a word of its character n-grams.
 GRAMS = NgramTable(
     np.array([j for i in range(V) if i % 3 == 1 for j in (i, (i + 5) % V)], np.int64),
     np.concatenate([[0], np.cumsum([2 * (i % 3 == 1) for i in range(V)])]).astype(np.int64),
 )
-# Character n-grams of the tokens; `inputs` gives a batch those that it holds.
+# Character n-grams of the tokens; `inputs` gives a batch its own.
 INDEX = NgramIndex.of(TEXTS, (3, 5), 64)
 INPUTS = Inputs(vocab_size=V, n_classes=C, pad_id=0, n_ngrams=INDEX.n_rows, grams=GRAMS, n_words=20)
 
@@ -287,7 +287,7 @@ def test_which_architectures_learn_by_themselves() -> None:
     assert fitting == {"tfidf", "nb", "bow"}
 
 
-# (architecture, options, what is wrong)
+# (architecture, options, message)
 IMPOSSIBLE = [
     ("encoder", {"d_model": 30, "n_heads": 4}, "multiple of n_heads"),
     ("gpt", {"d_model": 12, "n_heads": 4, "positions": "rotary"}, "rotary positions need an even"),

@@ -1,4 +1,4 @@
-"""Parts of answers: that they sum up, against a sum of many small steps, and where n-grams stand."""
+"""Parts of answers: that they sum up, against a sum of many small steps, and the places of n-grams."""
 
 import json
 import re
@@ -99,7 +99,7 @@ def test_what_gives_the_answer_gets_the_most(classifiers: dict[str, Classifier],
 def small_steps(classifier: Classifier, text: str, label: int, n: int) -> NDArray[np.float64]:
     """The definition: gradients in the middle of each of many steps, one row at a time.
 
-    The nearer to the beginning, the smaller the steps are: norms make what is near zero steep.
+    The nearer to the beginning, the smaller the steps are: norms make slopes near zero steep.
     """
     [batch] = batches(classifier.encoder.encode([text]), max_tokens=1000)
     share, points, ways = 0.0, list[Any](), list[Any]()

@@ -1,4 +1,4 @@
-"""`senti train` without an architecture: what is taken, what is printed first, and that it stays so."""
+"""`senti train` without an architecture: the choice, the first lines of output, and that it is kept."""
 
 import re
 import tomllib
@@ -94,18 +94,18 @@ def test_the_first_that_fits_is_taken(folder: Path) -> None:
     assert tomllib.loads(found.to_toml())["estimates"] == found.estimates
 
 
-# (estimates, accuracies on folds, budget, what is chosen, what is compared)
+# (estimates, accuracies on folds, budget, the choice, the compared architectures)
 COMPARED: list[tuple[dict[str, float], dict[str, float], float, str, set[str]]] = [
     ({"gru": 2.0}, {"gru": 0.9, "nb": 0.8}, 60.0, "gru", {"gru", "cnn", "nb", "bow", "tfidf"}),
     ({"gru": 2.0}, {"gru": 0.8, "nb": 0.9}, 60.0, "nb", {"gru", "cnn", "nb", "bow", "tfidf"}),
     # A tie keeps the order; what costs too much is not compared.
     ({"gru": 2.0, "cnn": 55.0}, {"gru": 0.9, "nb": 0.9}, 50.0, "gru", {"gru", "nb", "bow", "tfidf"}),
-    # What fits less than three times is compared on one fold, after the others.
+    # Architectures that fit less than three times are compared on one fold, last.
     ({"gru": 30.0}, {"gru": 0.9, "cnn": 0.6, "nb": 0.95}, 60.0, "nb", {"gru", "cnn", "nb", "bow", "tfidf"}),
     ({"gru": 30.0}, {"gru": 0.9, "cnn": 0.6, "nb": 0.8}, 60.0, "gru", {"gru", "cnn", "nb", "bow", "tfidf"}),
     # It leads, but the budget does not hold another training.
     ({"gru": 40.0}, {"gru": 0.9, "cnn": 0.6, "nb": 0.8}, 60.0, "nb", {"gru", "cnn", "nb", "bow", "tfidf"}),
-    # Not even one fold fits beside the best.
+    # Not even one fold fits in addition to the best.
     (
         {"gru": 58.0, "nb": 15.0},
         {"gru": 0.9, "cnn": 0.6, "nb": 0.8},
@@ -174,7 +174,7 @@ def test_where_none_fits_the_quickest_is_taken(folder: Path) -> None:
     assert "none fits within 60 s of CPU; choosing bow, the fastest" in notes
 
 
-# (tree, what is taken)
+# (tree, the choice)
 GIVEN: list[tuple[dict[str, Any], str]] = [
     ({"model": {"filters": 8}}, "cnn"),  # the first that has the key
     ({"model": {"d_state": 8}}, "mamba"),
@@ -244,7 +244,7 @@ def test_an_estimate_grows_with_the_work(arch: str, folder: Path) -> None:
 
 
 def test_the_run_keeps_the_choice_and_can_be_had_again(folder: Path) -> None:
-    """Bytes of the run are those of its own configuration, and of a stopped one that is resumed."""
+    """Bytes of the run are those of its configuration, and of a stopped one that is resumed."""
     common = ["--threads", "1", "--no-baseline"]
     done = senti("train", "reviews.csv", "-o", "runs/auto", "--budget", "90s", *common, cwd=folder)
     assert done.code == 0, done.err

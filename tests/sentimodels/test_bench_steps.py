@@ -62,7 +62,7 @@ def test_a_step_that_was_stopped_goes_on_to_the_same_weights(
     assert calls == 2
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts")]
     assert weights[0] == weights[1]
-    # What has finished is read: the clock is not asked.
+    # A finished step is read: the clock is not asked.
     assert steps.pretrained(config, tmp_path / "parts", lambda: True)["fit"]["steps"] == 7
 
 
@@ -139,7 +139,7 @@ def test_reviews_are_written_and_cut_as_phrases_are(bench: Callable[[str], Any])
     review = "I don\u2019t think it's good.<br /><br />They CAN'T act;  he'll say it\u2019s fun."
     written = of.as_phrases(review)
     assert written == "I do n't think it 's good. They CA N'T act; he 'll say it 's fun."
-    # What has the treebank's tokens stays as it is.
+    # Phrases with the treebank's tokens stay as they are.
     for phrase in ("It 's not , as they do n't say , a film .", "'s", "n't good", "rock 'n' roll"):
         assert of.as_phrases(phrase) == phrase
     cut = of.tokenizer_of([written, "it is good , n't it"] * 3, 200)
@@ -187,7 +187,7 @@ def test_pre_training_and_fine_tuning_stop_and_go_on(
 
 
 def test_what_judges_is_not_pre_trained_on(bench: Callable[[str], Any], tmp_path: Path) -> None:
-    """A text that stands on two sides is left out of the corpus."""
+    """A text that is on two sides is left out of the corpus."""
     steps = bench("pretrained_steps")
 
     def table(texts: list[str], groups: list[str] | None = None) -> Table:
@@ -208,7 +208,7 @@ def test_what_judges_is_not_pre_trained_on(bench: Callable[[str], Any], tmp_path
 def test_all_parts_are_written_as_phrases(
     bench: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is trained on, what chooses and what judges."""
+    """The texts for training, for choosing and for judging."""
     steps = bench("pretrained_steps")
 
     def table(text: str) -> Table:
@@ -267,7 +267,7 @@ def test_translation_stops_goes_on_and_is_scored(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """From the files of the data to a result file; the pairs that choose are none of those that judge."""
+    """From the files of the data to a result file; no pair both chooses and judges."""
     translate, call = bench("translate"), partial(translating, row)
     with monkeypatch.context() as clock:
         clock.setattr(translate, "after", lambda _: asked_often(2))

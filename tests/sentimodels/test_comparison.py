@@ -72,7 +72,7 @@ def test_all_pairs_are_compared_and_corrected_together() -> None:
     for key in ("accuracy", "macro_f1", "log_loss", "mcnemar"):
         p = [one[key]["p"] for one in found["differences"]]
         assert [one[key]["p_holm"] for one in found["differences"]] == holm(p)
-    # A pair is what it is without the others, except for the correction.
+    # A pair does not depend on the other runs, except for the correction.
     alone = compare({name: by_run[name] for name in "bd"}, n_replicates=200)["differences"][0]
     among = found["differences"][4]
     assert {**among["accuracy"], "p_holm": 0} == {**alone["accuracy"], "p_holm": 0}

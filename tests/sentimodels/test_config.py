@@ -1,4 +1,4 @@
-"""`RunConfig`: what wins, what is refused, and that a file says all."""
+"""`RunConfig`: priorities, refusals, and that a file has everything."""
 
 import subprocess
 import sys
@@ -228,7 +228,7 @@ def test_class_weights_as_typed(tmp_path: Path) -> None:
         ordered_weights({"odd": 1.0}, ["neg", "pos"])
 
 
-# (rows, batch, steps): what is not set is settled by the rows
+# (rows, batch, steps): the rows settle unset values
 COURSES = [(1, 16, 20), (900, 16, 20 * 57), (8_530, 128, 12 * 67), (125_038, 128, 2 * 977)]
 
 

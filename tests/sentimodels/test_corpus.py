@@ -1,4 +1,4 @@
-"""Corpora as rows: documents, the split, packed rows, the order of rows, what is refused, what is read."""
+"""Corpora as rows: documents, the split, packed rows, the order of rows, refusals, reads."""
 
 import gzip
 import json
@@ -258,7 +258,7 @@ def test_validation_stops_at_so_many_tokens(tmp_path: Path) -> None:
 
 
 class Endless:
-    """A data set of ids that are computed, which counts those that are read."""
+    """A data set of computed ids, which counts its reads."""
 
     def __init__(self) -> None:
         self.n_read = 0

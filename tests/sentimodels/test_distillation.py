@@ -1,4 +1,4 @@
-"""Distillation: what is learned from, what stays out, and resumed runs."""
+"""Distillation: training data, excluded rows, and resumed runs."""
 
 import csv
 import json
@@ -222,7 +222,7 @@ def test_what_fitted_an_ensemble_does_not_teach(made: Path, tmp_path: Path) -> N
         train(config, tmp_path / "student")
 
 
-# Resumed runs, and what is refused.
+# Resumed runs, and refusals.
 
 
 def test_a_stopped_distillation_goes_on_to_the_same_bytes(made: Path, tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_early_stopping_follows_the_divergence(made: Path, tmp_path: Path) -> No
     assert about["fit"]["best_step"] < about["fit"]["steps"]
 
 
-# (what is asked, message)
+# (configuration, message)
 REFUSED: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("no teacher", {"task": {"teacher": ""}}, ConfigError, "name the teacher"),
     (

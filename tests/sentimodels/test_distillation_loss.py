@@ -16,7 +16,7 @@ def test_divergence_is_that_of_its_definition(temperature: float) -> None:
     found = DISTANCES["kl"](torch.tensor(logits), torch.tensor(probs).log(), temperature)
     expected = [by_hand(a, b, temperature) for a, b in zip(logits.tolist(), probs.tolist(), strict=True)]
     assert found.tolist() == pytest.approx(expected)
-    # The same answers are no distance apart, whatever is added to all logits.
+    # The distance of equal answers is 0, for any number added to all logits.
     same = DISTANCES["kl"](torch.tensor(np.log(probs) + 5), torch.tensor(probs).log(), temperature)
     assert same.abs().max() < 1e-9
 

@@ -1,4 +1,4 @@
-"""Two processes are one with the double batch: weights, losses, scores and what is written."""
+"""Two processes are one with the double batch: weights, losses, scores and files."""
 
 import json
 from pathlib import Path

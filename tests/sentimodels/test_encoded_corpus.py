@@ -73,7 +73,7 @@ def test_a_masked_run_on_shards_goes_on_though_it_has_more_tokens(made: Path, tm
     for path in (tmp_path / "run" / "tokens").iterdir():
         path.unlink()
     assert resume(tmp_path / "run")["fit"]["stop"] == "max_steps"
-    # Of the run itself the encoder's tokens are a part, which the name of a file tells.
+    # The encoder's tokens are a part of the run itself, as the name of a file shows.
     start = {"train": {"init_from": str(tmp_path / "run"), "max_steps": 1}}
     with pytest.raises(DataError, match=r"another tokenizer than that of .*: --tokenizer FILE"):
         train(
@@ -187,7 +187,7 @@ def test_what_shards_were_made_from_judges_nothing(made: Path, tmp_path: Path) -
 
 
 def test_shards_that_have_changed_are_not_resumed(made: Path, tmp_path: Path) -> None:
-    """Their rows would be others, at places that were found in the shards of before."""
+    """Their rows would differ, at places that were found in the earlier shards."""
     tokenizer = Tokenizer.from_file(made / "base" / "tokenizer.json")
     texts = (made / "animals.txt").read_text().splitlines(keepends=True)
     (tmp_path / "texts.txt").write_text("".join(texts))

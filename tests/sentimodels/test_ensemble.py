@@ -40,12 +40,12 @@ def test_members_are_chosen_on_dev_and_judged_on_test(folder: Path) -> None:
     weights = {one["run"]: one["weight"] for one in value["members"]}
     assert weights["runs/weak"] == 0
     assert sum(weights.values()) == pytest.approx(1)
-    # Few rows of dev leave some weight to others and the temperature near 1.
+    # Few rows of dev leave some weight to the worse members and the temperature near 1.
     assert value["dev"]["log_loss"] <= min(one["log_loss"] for one in value["members"]) + 0.02
     assert set(value["dev_crossed"]) == set(value["test"]) - {"members"}
     kept = json.loads((folder / "best" / "ensemble.json").read_text("utf-8"))["members"]
     assert [one["run"] for one in kept] == [f"../{run}" for run in value["chosen"]]
-    # The test rows are those that every run held out.
+    # The test rows are the ones that every run held out.
     rows = json.loads((folder / "runs" / "bow" / "run.json").read_text("utf-8"))
     listed = {one["run"]: one for one in value["test"]["members"]}
     assert list(listed) == value["chosen"]

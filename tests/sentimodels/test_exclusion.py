@@ -216,7 +216,7 @@ def test_letters_of_ascii_are_those_of_the_definition() -> None:
 
 
 def test_the_hashes_of_the_kaggle_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They know the sentences that judge it, in each file that has them, and few others."""
+    """They know the sentences that judge it, in each file that has them, and few further ones."""
     monkeypatch.syspath_prepend(Path(__file__).resolve().parents[2] / "benches" / "models")
     exclusion = Exclusion.read(str(importlib.import_module("parts").HELD_OUT))
     folder = shared_data.folder()

@@ -80,7 +80,7 @@ def test_cells_that_are_not_one_text_are_refused() -> None:
     missing = pd.DataFrame({"text": ["a", "b"], "label": ["x", None]})
     with pytest.raises(DataError, match=r"row 2 has no label.*dropna"):
         table_of_frame(missing)
-    # A missing date is no date called NaT.
+    # A missing date is not a date called NaT.
     dates = pd.to_datetime(pd.Series(["2020-01-01", None]))
     with pytest.raises(DataError, match="row 2 has no label"):
         table_of_frame(pd.DataFrame({"text": ["a", "b"], "label": dates}))

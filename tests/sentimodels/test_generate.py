@@ -215,7 +215,7 @@ class _Head(nn.Module):
 
 
 def scripted(tokenizer: Tokenizer, ids: Sequence[int], **limits: Any) -> list[Piece]:
-    """What is written where the model's tokens are these."""
+    """The text written if the model's tokens are these."""
     n_words = tokenizer.vocab_size
     model = CausalModel(_Places(ids, 2, n_words), _Head(n_words))  # type: ignore[arg-type]  # 2026-11-24: they stand where a backbone and a head do
     prompt = tokenizer.encode("a ").ids.tolist()

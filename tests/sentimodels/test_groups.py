@@ -1,4 +1,4 @@
-"""Folds and sweeps: which rows, which runs, what is ranked, and that a stopped group resumes."""
+"""Folds and sweeps: rows, runs, ranking, and that a stopped group resumes."""
 
 import json
 import re

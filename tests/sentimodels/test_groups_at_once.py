@@ -62,7 +62,7 @@ def two() -> Iterator[Executor]:
 
 
 class Wrapped(ThreadPoolExecutor):
-    """Calls what is put around a task: with the task, its directory and its order."""
+    """Calls the wrapper of a task with the task, its directory and its order."""
 
     def __init__(self, around: Callable[[Callable[[], Any], Path, Order], Any], workers: int = 2) -> None:
         super().__init__(workers)
@@ -153,7 +153,7 @@ def test_a_sweep_at_once_finishes_what_does_not_fail(two: Executor) -> None:
     assert done.failed["3"] == "killed"
     assert isinstance(done.error, BrokenExecutor)
     assert any(str(Path("three") / "3") in line for line in warned)
-    # What has finished stays; what was lost is run.
+    # Finished runs stay; lost ones are run.
     before = (Path("three") / "2" / "run.json").read_bytes()
     again = group.run_all(group.load(Path("three")), Path("three"), executor=two, workers=2)
     assert (Path("three") / "2" / "run.json").read_bytes() == before
@@ -515,7 +515,7 @@ def test_processes_that_are_killed(what: str, folder: Path) -> None:
 
 
 def test_processes_see_a_gpu_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Imitated: what each process is told. One that dies is replaced by one with the same GPU."""
+    """Imitated: the messages to each process. One that dies is replaced by one with the same GPU."""
     from sentitok.adapters import open_executor, workers_of
 
     for visible, expected in ((None, ["0", "1"]), ("5,GPU-7", ["5", "GPU-7"])):

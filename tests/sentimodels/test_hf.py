@@ -212,7 +212,7 @@ def test_weights_of_another_shape_are_named(folder: Path, tmp_path: Path) -> Non
         load_pretrained(module, config.arch)
 
 
-# What of a config.json is wrong, and what is said of it.
+# Damages of a config.json, and the messages.
 DAMAGED: list[tuple[dict[str, Any], str]] = [
     ({"hidden_size": "x"}, "hidden_size"),
     ({"num_attention_heads": 3}, "hidden size .* multiple of the number of"),

@@ -57,7 +57,7 @@ NAMES = ["bad", "fine", "good"]
 
 
 def saved(folder: Path, name: str) -> tuple[Any, Tokenizer]:
-    """A model of theirs in a folder, with its tokenizer; its weights are far enough from 0 to tell texts."""
+    """A model of theirs in a folder, with its tokenizer; weights far enough from 0 distinguish texts."""
     made, size, n_labels = MODELS[name]
     texts = [text for text, _ in rows(200)]
     if name == "bert":
@@ -206,7 +206,7 @@ def test_what_answers_otherwise_is_not_written(tmp_path: Path, monkeypatch: pyte
     assert not (tmp_path / "out").exists()
 
 
-# Changes of config.json, and what is said of them.
+# Changes of config.json, and the messages.
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"id2label": {"0": "a", "1": "a", "2": "b"}}, CheckpointError, "a name twice: a, a, b"),
     ({"id2label": {"0": "a", "2": "b"}}, CheckpointError, "expected the name of each id from 0 on"),

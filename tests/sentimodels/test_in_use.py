@@ -1,4 +1,4 @@
-"""The bench of what people wait for: what its section of verdicts runs. Not for how long that takes."""
+"""The bench of waiting times: the commands of its section of verdicts. Their time is not tested."""
 
 import importlib
 from pathlib import Path

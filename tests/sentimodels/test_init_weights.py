@@ -1,4 +1,4 @@
-"""`train.init_from`: what a model takes over from a run or a file, and what is said of the rest."""
+"""`train.init_from`: the parts that a model takes over from a run or a file, and messages on the rest."""
 
 import json
 import shutil
@@ -82,7 +82,7 @@ def test_other_labels_leave_the_head_and_keep_the_vocabulary(folder: Path, tmp_p
 
 
 def small(folder: Path, start: Path, file: str = "three.csv", **sections: Any) -> dict[str, Any]:
-    """A run that names no architecture and no size of its own, of no steps worth the name."""
+    """A run that names neither architecture nor size, with hardly any steps."""
     train = {"epochs": 1, "threads": 1, "max_steps": 1, "init_from": str(start)}
     return {"data": {"train": str(folder / file)}, "train": train, **sections}
 
@@ -104,7 +104,7 @@ def test_the_size_of_a_classifier_is_taken_over(folder: Path, tmp_path: Path) ->
     body = {name: value for name, value in run.module.state_dict().items() if name.startswith("backbone.")}
     assert all(torch.allclose(value, before[name], atol=1e-6) for name, value in body.items())
     assert any(f"{len(body)} of {len(before)} tensors are where the model starts" in note for note in notes)
-    # What is given goes above, as far as the weights allow it.
+    # Given settings have priority, as far as the weights allow it.
     wider = inherit_config(given, {"model": {"word_dropout": 0.4}, "data": {"max_tokens": 50}})
     assert (resolve(*wider).model.plain()["word_dropout"], resolve(*wider).data.max_tokens) == (0.4, 50)
 
@@ -137,7 +137,7 @@ OTHER_SIZE = [
 def test_a_part_of_another_size_is_refused(
     _: str, given: dict[str, Any], message: str, folder: Path, tmp_path: Path
 ) -> None:
-    """A head whose bias fits by chance is no start, nor is half a backbone."""
+    """A head whose bias fits by chance is not a start, nor is half a backbone."""
     given = small(folder, folder / "base", "reviews.csv", **given)
     with pytest.raises(ConfigError, match=message):
         train(resolve(*inherit_config(given)), tmp_path / "run", baseline=False)

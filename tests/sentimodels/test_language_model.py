@@ -92,7 +92,7 @@ def test_every_preset_is_a_size_of_the_architectures(preset: str) -> None:
 
 
 def test_masked_models_have_rotary_positions_but_bert_is_as_published() -> None:
-    """With learned positions the loss of a small budget hardly falls; transformers' BERT has no others."""
+    """With learned positions the loss of a small budget hardly falls; transformers' BERT has only these."""
 
     def shape(arch: str, **given: object) -> tuple[str, str]:
         model = LANGUAGE_MODEL.resolve({"arch": arch, "task": {"kind": "masked"}, **given}).model.model_dump()

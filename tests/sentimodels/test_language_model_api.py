@@ -65,7 +65,7 @@ def test_stop_strings(folder: Path) -> None:
 
 
 def test_the_context(folder: Path) -> None:
-    """Models with positions have one; others read on."""
+    """Models with positions have one; models without read on."""
     gpt, long = LanguageModel.load(folder / "gpt"), "the cat " * 40
     assert gpt.context == 32
     with pytest.raises(DataError, match=r"prompt 1 has \d+ tokens, but the model reads 32"):

@@ -139,12 +139,12 @@ def test_nystrom_is_exact_with_a_landmark_for_each_token() -> None:
     expected = ATTENTION["plain"](q, k, v, attention_mask(mask, 12, 12, causal=False))
     found = nystrom(q, k, v, mask, landmarks=12)
     difference = (found - expected).transpose(1, 2)[mask].abs().max()
-    # What is left is the pseudo-inverse, which is iterated.
+    # The rest is the pseudo-inverse, which is iterated.
     assert difference < 0.02
 
 
 def nystrom_formula(q: Tensor, k: Tensor, v: Tensor, m: int) -> Tensor:
-    """One text without padding, (T, K): segments by a loop, the inverse of its own landmarks alone."""
+    """One text without padding, (T, K): segments by a loop, the inverse of its landmarks alone."""
     n = len(q)
     segments = [[i for i in range(n) if i * m // n == s] for s in range(m)]
     q_mean = torch.stack([q[s].mean(0) for s in segments])

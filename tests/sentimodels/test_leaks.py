@@ -63,7 +63,7 @@ def test_folding_twice_changes_nothing(text: str) -> None:
 
 
 def test_a_record_of_an_earlier_version_finds_copies(tmp_path: Path) -> None:
-    """Its folded hashes may be others, where a text has characters that are not seen."""
+    """Its folded hashes may differ, where a text has characters that are not seen."""
     text = "a film that I don’t like ❤\ufe0f"
     record = TrainingRecord.of(Table.of([text]))
     earlier = replace(record, folded=text_hashes([text.casefold()]))

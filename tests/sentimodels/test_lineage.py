@@ -1,7 +1,7 @@
 """What a base was trained on judges nothing that starts from it, however many runs lie between.
 
-Not for what an alignment must not see besides (`test_alignment_guards.py`) nor for teachers
-(`test_distillation.py`).
+Further texts that an alignment must not see are in `test_alignment_guards.py`, teachers in
+`test_distillation.py`.
 """
 
 from pathlib import Path
@@ -34,7 +34,7 @@ SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2}
 
 
 def language(corpus: Path, start: Path | None = None, **train: Any) -> LanguageConfig:
-    """One of three steps; those that start from another have its size and tokenizer."""
+    """A run of three steps; runs that start from another have its size and tokenizer."""
     columns = {"format": "csv:text"} if corpus.suffix == ".csv" else {}
     data = {"corpus": [str(corpus)], "valid_share": 0.2, **columns}
     given: dict[str, Any] = {
@@ -118,7 +118,7 @@ def test_rows_of_a_classifier_are_known_one_by_one(made: Path, tmp_path: Path) -
         evaluate(run, table, run=tmp_path / "run")
     known = TrainingRecord.load(start).rows
     evaluate(run, table.take(known["valid"].tolist()), run=tmp_path / "run")
-    # Rows of the same texts in another file are told, and told apart in scores.
+    # Rows of the same texts in another file are reported, and separated in scores.
     lines = file.read_text("utf-8").splitlines()
     copied = write_lines(
         tmp_path / "copied.csv", [lines[0], *(lines[1 + row] for row in known["train"][:20])]
@@ -167,7 +167,7 @@ def test_nothing_is_aligned_by_what_a_base_has_read(made: Path, tmp_path: Path, 
     other = config.model_copy(update={"base": str(tmp_path / "fresh"), "task": task})
     with pytest.raises(DataError, match="rewards was trained on 60 of these 60 rows, so they cannot judge"):
         train(other, tmp_path / "run")
-    # What is aligned knows all of it, and hands it on.
+    # An aligned model knows all of it, and hands it on.
     write(tmp_path / "judge.csv", 20, 7)
     kept = other.data.model_copy(update={"held_out": str(tmp_path / "judge.csv")})
     train(other.model_copy(update={"data": kept}), tmp_path / "aligned")
@@ -210,7 +210,7 @@ def test_translations_are_not_scored_on_what_a_base_has_read(tmp_path: Path) -> 
 
 
 def test_a_language_model_that_started_from_another_goes_on_and_is_ranked(made: Path, tmp_path: Path) -> None:
-    """What its base has read is not part of its own corpus."""
+    """Documents that its base has read are not part of its corpus."""
     asked = iter(range(100))
     config = language(made / "books.txt", made / "lm")
     train(config, tmp_path / "runs" / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) == 1))

@@ -1,4 +1,4 @@
-"""Masked tokens: what is chosen and drawn, which rows there are, and next sentences."""
+"""Masked tokens: choices and draws, the rows, and next sentences."""
 
 from pathlib import Path
 

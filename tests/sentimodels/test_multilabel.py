@@ -42,7 +42,7 @@ FILLER = ["the", "day", "was", "it", "we", "went", "to", "film", "and", "home", 
 
 
 def rows_of(n: int, seed: int = 0) -> list[tuple[str, list[str]]]:
-    """Texts with a word of each of their labels; one in five has none."""
+    """Texts with a word of each of their labels; one in five has no label."""
     draw = random.Random(seed)
     rows = []
     for row in range(n):
@@ -349,7 +349,7 @@ def test_remembered_phrases_are_shares_of_each_label() -> None:
     assert probs[0] == pytest.approx([0.99, 0.5], abs=0.01)
 
 
-# --- what is learned
+# --- training
 
 
 class Fixed(nn.Module):

@@ -40,7 +40,7 @@ def test_directions_are_those_of_the_singular_values(shape: tuple[int, int]) -> 
 
 
 def test_dependent_rows_stay_so() -> None:
-    """Singular values of 0: rounding must not grow into directions of their own."""
+    """Singular values of 0: rounding must not grow into further directions."""
     given = matrix((16, 2), 1) @ matrix((2, 32), 2)
     values = torch.linalg.svdvals(orthogonal(given, torch.float32))
     assert values[1] > 0.5

@@ -1,4 +1,4 @@
-"""Classifiers as ONNX: the same answers, what is refused, and the program that the docs show."""
+"""Classifiers as ONNX: the same answers, refusals, and the program that the docs show."""
 
 import contextlib
 import json

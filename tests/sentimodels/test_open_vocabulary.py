@@ -1,4 +1,4 @@
-"""Whole words and those that training did not have, against plain loops over character n-grams."""
+"""Whole words and unseen words, against plain loops over character n-grams."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -87,7 +87,7 @@ def test_an_unknown_word_is_the_mean_of_its_known_ngrams() -> None:
 
 @pytest.mark.parametrize("arch", ["cnn", "gpt"])
 def test_two_threads_agree_with_one(arch: str) -> None:
-    """Each call has unknown words of its own, and none may hear those of the other."""
+    """Each call has separate unknown words, and none may see those of another call."""
     of = encoder()
     module = model(of, arch)
     texts = [[f"a filmic{i} film", f"dull{i} {'zx' * i}"] for i in range(40)]

@@ -92,7 +92,7 @@ def test_each_flagged_field_is_an_option_with_its_help(
     ids=IDS,
 )  # fmt: skip
 def test_the_default_in_the_help_is_the_one_of_a_run(command: Any, settled: Written) -> None:
-    """Where the help works it out, rather than the description telling it."""
+    """Where the help computes it, instead of the description naming it."""
     checked = 0
     for key, parameter in command.options():
         section, _, name = key.rpartition(".")

@@ -1,4 +1,4 @@
-"""Labels in an order: how the order is known, what is learned, how it is scored."""
+"""Labels in an order: how the order is known, the model, the scores."""
 
 import csv
 import json

@@ -15,7 +15,7 @@ from sentimodels.web import load_models, routes
 from sentitok.web import Limits, create_app
 from web_server import serving
 
-# Where a bar ends stands out from what it ends at: by its own shade, or by a line at its end.
+# The end of a bar is visible against the background: by its shade, or by a line at its end.
 ENDS = """
 () => {
   const light = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map((v) => v / 255)

@@ -207,7 +207,7 @@ def test_mamba_2() -> None:
 
 @pytest.mark.parametrize("next_sentence", [True, False])
 def test_bert(next_sentence: bool) -> None:
-    """The loss of masked tokens, and that of next sentences beside it."""
+    """The loss of masked tokens, with that of next sentences."""
     config, ours = ours_of("bert", {"n_heads": HEADS}, next_sentence=next_sentence)
     assert isinstance(ours, MaskedModel)
     pairs = BERT_LAYOUT.pairs(config)

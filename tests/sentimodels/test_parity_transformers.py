@@ -1,6 +1,6 @@
 """`gpt`, `bert` and `mamba` against transformers: the same weights give the same states.
 
-The maps of names are the definition of what each of our matrices is; every weight of theirs
+The maps of names define the meaning of each of our matrices; every weight of theirs
 is filled, and every one of ours is used.
 """
 

@@ -19,7 +19,7 @@ WORDS = {"pos": "good fine great", "neg": "bad poor dull"}
 
 @pytest.fixture
 def parts(tmp_path: Path) -> Path:
-    """40 rows of train, then 10 of dev and 10 of test, all with texts of their own."""
+    """40 rows of train, then 10 of dev and 10 of test, all with different texts."""
     rows = []
     for number in range(60):
         part = "train" if number < 40 else "dev" if number < 50 else "test"
@@ -119,7 +119,7 @@ def test_rows_read_another_way_are_the_whole_file(tmp_path: Path) -> None:
     phrases = read_table(path, format="sst-phrases", skip=4)
     assert record.shared("train", phrases).tolist() == [True, True]
     assert record.shared("train", read_table(path, format="sst", skip=1)).tolist() == [False]
-    # Rows from no file have a hash of their own.
+    # Rows from no file have a separate hash.
     assert not record.shared("train", Table.of(["It good"], ["3"])).any()
 
 

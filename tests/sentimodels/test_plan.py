@@ -30,7 +30,7 @@ def test_a_table_that_a_head_reads_counts_as_work() -> None:
 
 
 def test_a_head_counts_for_the_tokens_that_it_reads() -> None:
-    """A masked model's reads those that are masked; nobody multiplies by a table of places or segments."""
+    """A masked model's head reads masked tokens; nobody multiplies by a table of places or segments."""
     config = config_of(Path(), "bert", task={"rate": 0.25, "next_sentence": True})
     module = build_language_model(config, 300)
     sizes = {name: p.numel() for name, p in module.named_parameters()}

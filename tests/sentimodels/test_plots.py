@@ -256,7 +256,7 @@ def about_run(accuracy_: float, parameters: int, seconds: float, **more: Any) ->
 
 
 def ticks(axes: Any) -> set[str]:
-    """What stands at the horizontal axis."""
+    """The labels of the horizontal axis."""
     axes.figure.canvas.draw()
     return {label.get_text() for label in axes.get_xticklabels(which="both")} - {""}
 

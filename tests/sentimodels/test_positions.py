@@ -36,7 +36,7 @@ def test_rotary_depends_on_distance_alone() -> None:
 
 @pytest.mark.filterwarnings("default")  # the compiler's own
 def test_compiled_angles_are_the_same() -> None:
-    """Of positions of all texts and of each; under the compiler an operator of its own makes them."""
+    """Of positions of all texts and of each; under the compiler a custom operator makes them."""
     compiled = torch.compile(lambda positions: rotary_angles(positions, 6, 100.0), fullgraph=True)
     for positions in (torch.arange(5), torch.arange(10).view(2, 5) + 3):
         for one, other in zip(compiled(positions), rotary_angles(positions, 6, 100.0), strict=True):

@@ -1,4 +1,4 @@
-"""Pre-training: what is learned, what is scored, and resumed runs end as if never stopped."""
+"""Pre-training: objectives, scores, and resumed runs that end as if never stopped."""
 
 import json
 import math

@@ -95,7 +95,7 @@ def test_a_remembered_separator_is_used_where_it_separates(tmp_path: Path) -> No
     assert "','" in table.notes[0]
     path.write_text("text\n" + rows(QUOTED))
     assert read_table(path, like=like).texts == TEXTS
-    # What is typed wins.
+    # Typed options win.
     path.write_text("text,label\n" + rows(QUOTED, LABELS, separator=","))
     with pytest.raises(DataError, match="line 2"):
         read_table(path, like=like, separator=";", text_column="text")

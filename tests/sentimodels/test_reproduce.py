@@ -1,4 +1,4 @@
-"""`senti reproduce`: a run of every kind is trained again; what is not as it was is named."""
+"""`senti reproduce`: a run of every kind is trained again; differences are named."""
 
 import json
 import shutil

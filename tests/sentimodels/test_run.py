@@ -1,4 +1,4 @@
-"""From files to a run directory and back: what is written, checked, refused, answered."""
+"""From files to a run directory and back: writing, checks, refusals, answers."""
 
 import json
 import lzma
@@ -151,7 +151,7 @@ ALTERED = [
     ("config.toml", b'arch = "lstm"\n', r"config\.toml: changed since"),
     ("run.json", b'{"temperature": 9}', r"run\.json: changed since"),
 ]
-# What is not a list of files with size and hash of each.
+# Values other than a list of files with size and hash of each.
 DAMAGED = [
     {},
     {"files": None},

@@ -79,7 +79,7 @@ def test_an_unknown_label_is_named_and_leaves_no_run(reviews: Path, tmp_path: Pa
         assert not (tmp_path / "run").exists()
 
 
-# Those that take long read a shorter text by default.
+# Slow ones read a shorter text by default.
 SIZES = [
     *[(arch, 100_000) for arch in ("tfidf", "nb", "bow", "lstm", "mamba")],
     *[

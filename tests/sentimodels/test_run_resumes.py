@@ -1,6 +1,6 @@
 """A run of a classifier that was stopped, interrupted or broken off ends with the bytes of a whole one.
 
-Not for how the state is written (`test_training.py`), nor for language models (`test_pretrain.py`).
+`test_training.py` tests how the state is written, `test_pretrain.py` language models.
 """
 
 import json

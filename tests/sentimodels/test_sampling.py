@@ -56,7 +56,7 @@ def rows(seed: int, n: int = 3, size: int = V) -> tuple[Tensor, Tensor]:
 
 
 def distribution(rule: Sampling, logits: Tensor, seen: Tensor) -> Tensor:
-    """What is drawn from, in the order of ids."""
+    """The probabilities of the draw, in the order of ids."""
     scores, ids = rule.candidates(rule.penalized(logits, seen))
     shares = scores.softmax(-1)
     return shares if ids is None else torch.zeros(logits.shape, dtype=torch.float64).scatter(1, ids, shares)

@@ -16,7 +16,7 @@ def truth() -> NDArray[np.int64]:
 
 
 def model(truth: NDArray[np.int64], knows: NDArray[np.bool_], seed: int) -> NDArray[np.float32]:
-    """Sure and right on the rows it knows, of no opinion except for noise on the others."""
+    """Sure and right on the rows it knows, with only noise on the rest."""
     logits = np.random.default_rng(seed).normal(0, 0.3, (len(truth), 3))
     logits[np.flatnonzero(knows), truth[knows]] += 4
     exp = np.exp(logits)
@@ -25,7 +25,7 @@ def model(truth: NDArray[np.int64], knows: NDArray[np.bool_], seed: int) -> NDAr
 
 
 def library(truth: NDArray[np.int64]) -> list[NDArray[np.float32]]:
-    """Places 1 and 4 know a half each; the others less, or the same half once more."""
+    """Places 1 and 4 know a half each; the rest less, or the same half once more."""
     row = np.arange(len(truth))
     even, odd = row % 2 == 0, row % 2 == 1
     shares = [row % 7 == 0, even, row % 5 == 0, even & (row % 3 == 0), odd, odd & (row % 5 > 0)]

@@ -108,7 +108,7 @@ OF_OTHERS = (
 
 
 def test_a_quiet_training_command_writes_nothing_to_stderr_and_imports_its_own(tmp_path: Path) -> None:
-    """Not even when Python is taken down: an optimizer imports triton, which counts what is left of it."""
+    """Not even when Python is taken down: an optimizer imports triton, which counts its remaining objects."""
     write(tmp_path / "reviews.csv", 120)
     line = "train reviews.csv --arch bow --out runs/bow --epochs 1 --threads 1 --quiet --no-baseline"
     call = [sys.executable, "-c", MODULES_TO_A_FILE, *line.split()]
@@ -138,7 +138,7 @@ main()
 
 @pytest.mark.parametrize(("args", "code"), [("--version", 0), ("data stats nothing", 2)])
 def test_the_process_ends_without_taking_python_down(args: str, code: int) -> None:
-    """What is registered to tidy up runs, what was written arrives, and the code is the command's."""
+    """Registered functions run at exit, output arrives, and the code is the command's."""
     call = [sys.executable, "-c", ENDS, *args.split()]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr

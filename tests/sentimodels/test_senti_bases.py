@@ -63,7 +63,7 @@ def resolve_of(run: Path) -> dict[str, object]:
 
 
 def test_a_language_model_goes_on_from_another(folder: Path) -> None:
-    """Nothing of the base need be said again; what is said goes above."""
+    """No setting of the base need be repeated; given ones have priority."""
     args = ["books.txt", "--init", "lm/few", "--steps", "1", "--threads", "1"]
     done = senti("pretrain", *args, "-o", "lm-on/same", cwd=folder)
     assert done.code == 0, done.err
@@ -128,7 +128,7 @@ def test_rows_of_other_ids_are_not_used(folder: Path) -> None:
 
 
 def test_a_classifier_reads_what_its_base_read(folder: Path) -> None:
-    """No token stands before a text that only a masked model has read there."""
+    """No token is put before a text that only a masked model has read there."""
     args = ["--tokenizer-model", "wordpiece", "--steps", "1", "--threads", "1", "-o", "lm-on/words"]
     done = senti("pretrain", "books.txt", *SMALL, *args, cwd=folder)
     assert done.code == 0, done.err
@@ -147,7 +147,7 @@ def test_what_is_given_goes_above_the_base(folder: Path) -> None:
     config = load_run(folder / "above").config
     assert (config.model.model_dump()["causal"], config.model.model_dump()["pooling"]) == (False, "mean")
     assert config.data.max_tokens == 20
-    # Nothing but the positions of the base tells this model the order of words.
+    # Only the positions of the base give this model the order of words.
     run = load_run(folder / "above")
     texts = run.encoder.encode(["good not bad film", "bad not good film"])
     with torch.no_grad():

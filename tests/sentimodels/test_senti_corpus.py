@@ -1,4 +1,4 @@
-"""Corpora of `senti pretrain`: what `sentitok encode` and `senti data dump` write, and what is refused."""
+"""Corpora of `senti pretrain`: files of `sentitok encode` and `senti data dump`, and refusals."""
 
 import gzip
 import re

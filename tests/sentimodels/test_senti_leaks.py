@@ -1,4 +1,4 @@
-"""`senti train --leaks`: what is done with training texts that are in another part."""
+"""`senti train --leaks`: the treatment of training texts that are in another part."""
 
 import re
 from pathlib import Path

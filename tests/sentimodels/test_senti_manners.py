@@ -189,7 +189,7 @@ def test_who_has_an_encoding_limits_lines_too() -> None:
 
 
 def imported(*words: str, cwd: Path | None = None) -> set[str]:
-    """What `senti` imports for a call, of its own and of pydantic."""
+    """The modules that `senti` imports for a call, its own and pydantic's."""
     code = f"import atexit, sys; sys.argv[1:] = {[*words]}; "
     code += "atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
     code += "from sentimodels.cli.app import start; start()"

@@ -1,4 +1,4 @@
-"""`senti pretrain`: what it prints, refuses and leaves; `senti runs` of what it left. Not for `--init`."""
+"""`senti pretrain`: its output, refusals and files; `senti runs` of these. `--init` is tested elsewhere."""
 
 import json
 import re
@@ -258,7 +258,7 @@ def test_the_examples_of_the_page_run(folder: Path, tmp_path: Path) -> None:
             words += ["--epochs", "1", "--no-baseline", "--threads", "1"]
         done = senti(*words[1:], cwd=tmp_path)
         assert done.code == 0, (line, done.err)
-    # What is said to be the settings of a project are they.
+    # The settings shown for a project are its settings.
     optim = LANGUAGE_MODEL.load(tmp_path / "runs" / "tinyllm").optim
     assert (optim.betas, optim.weight_decay, optim.clip) == ((0.9, 0.999), 0.01, 2)
     assert optim.lr * optim.min_lr_ratio == pytest.approx(1e-6)

@@ -89,7 +89,7 @@ def test_several_seeds(folder: Path) -> None:
 
 
 def test_stopped_seeds_go_on(folder: Path, tmp_path: Path) -> None:
-    """One had finished, one was stopped, one had not begun; from another folder."""
+    """One finished, one stopped, one not begun; from another folder."""
     args = ["train", "reviews.csv", "--seeds", "3", "--epochs", "1", "--no-baseline", *SMALL, "--json"]
     whole = senti(*args, "-o", "runs/whole", cwd=folder)
     asked = iter(range(1000))

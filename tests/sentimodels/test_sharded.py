@@ -67,7 +67,7 @@ def config(folder: Path, recipe: str, batch_size: int, **train: Any) -> Language
 
 
 def trained(folder: Path, recipe: str, name: str, rows: int, *, stop: int = 0, resumed: bool = False) -> None:
-    """Trains in this process, alone or one of two; `stop` is the step after which it is told to."""
+    """Trains in this process, alone or as one of two; stops after the step `stop`."""
     torch.set_num_threads(1)
     asked = iter(range(1, 1000))
 
@@ -173,7 +173,7 @@ def test_one_process_goes_on_with_what_two_have_saved(recipe: str, folder: Path)
 
 @pytest.mark.parametrize("masked", MASKED)
 def test_processes_with_nothing_to_predict(masked: str, folder: Path) -> None:
-    """The others do not wait forever for one of which no token is masked."""
+    """The other processes do not wait forever for one of which no token is masked."""
     run = json.loads((folder / f"{masked}-two" / "run.json").read_text("utf-8"))
     assert run["fit"]["steps"] == STEPS
     assert run["fit"]["tokens"] <= STEPS * 2 * 19

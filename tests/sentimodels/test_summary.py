@@ -15,7 +15,7 @@ from sentimodels.runs.judging import gain
 
 
 def screen(width: int, records: list[dict[str, Any]]) -> list[str]:
-    """What was written, line by line, without control codes."""
+    """The output, line by line, without control codes."""
     file = io.StringIO()
     with drawn(Console(width=width, file=file, force_terminal=True, color_system=None)) as draw:
         for record in records:

@@ -47,7 +47,7 @@ LEFT_OUT = {"senti translate evaluate RUN sources targets": "tests/sentimodels/t
 
 
 def table(head: str) -> list[list[str]]:
-    """Returns what stands between backquotes in the right cell of each row."""
+    """Returns the text between backquotes in the right cell of each row."""
     (found,) = re.findall(rf"^\| {head} \|.*\n\|---.*\n((?:\| .*\n)+)", PAGE.read_text("utf-8"), re.M)
     cells = [re.split(r"(?<!\\)\|", line)[2] for line in found.splitlines()]
     return [re.findall(r"`([^`]+)`", cell) for cell in cells]

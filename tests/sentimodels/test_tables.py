@@ -1,4 +1,4 @@
-"""What every row of a table of choices keeps; architectures and explainers have files of their own."""
+"""Invariants of every row of a table of choices; architectures and explainers have separate files."""
 
 import json
 import math
@@ -219,7 +219,7 @@ def test_a_reader_is_found_by_the_suffixes_of_its_row(name: str, tmp_path: Path)
         assert recognise(tmp_path / f"a{suffix}") == name
 
 
-# A small file or folder of each format: its name, and what is in it. Formats with columns are written below.
+# A small file or folder of each format: its name and content. Formats with columns are written below.
 EXAMPLES: dict[str, dict[str, str]] = {
     "phrases": {"a.tsv": "PhraseId\tSentenceId\tPhrase\tSentiment\n1\t1\tgood fun\t3\n2\t2\tso dull\t1\n"},
     "sst": {"a.txt": "(3 (3 good) (2 fun))\n(1 (2 so) (1 dull))\n"},

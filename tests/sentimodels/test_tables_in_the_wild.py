@@ -25,7 +25,7 @@ from sentimodels.data.readers import open_texts
 from sentimodels.data.writers import write_table
 from sentimodels.errors import DataError
 
-# (script, encodings of it besides those of Unicode, sentences)
+# (script, encodings of it in addition to those of Unicode, sentences)
 SCRIPTS: dict[str, tuple[list[str], list[str]]] = {
     "english": (
         ["ascii"],
@@ -71,7 +71,7 @@ SCRIPTS: dict[str, tuple[list[str], list[str]]] = {
     "korean": (["cp949"], ["정말 재미있는 영화였어요", "결말은 아쉬웠어요", "연기가 훌륭했습니다"]),
     "hindi": ([], ["यह फिल्म बहुत अच्छी है", "हिन्दी में अच्छी नहीं", "बेकार फिल्म"]),
 }
-# Pairs of values that are one class each, in the formats that know types and in those that do not.
+# Pairs of values that are one class each, in formats with and without types.
 LABELS: list[list[Any]] = [
     ["pos", "neg"],
     [1, 0],

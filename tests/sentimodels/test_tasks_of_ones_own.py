@@ -65,7 +65,7 @@ class Own(ABC):
 
     @abstractmethod
     def asked(self, ids: Tensor) -> Rows:
-        """Makes a batch of texts: what is read, and what is to be said of it."""
+        """Makes a batch of texts: the inputs, and the targets."""
 
     @abstractmethod
     def loss(self, model: nn.Module, batch: Rows) -> tuple[Tensor, int]:
@@ -110,7 +110,7 @@ class Values(Own):
         return F.mse_loss(values, batch.targets, reduction="sum"), values.numel()
 
 
-# What is trained, and a loss that only a trained model reaches: of counting on, 1.1 nats in eleven
+# The model, and a loss that only a trained model reaches: of counting on, 1.1 nats in eleven
 # tokens cannot be known, and a guess of a token is 3.3; the variance of the shares is 0.10.
 class ValueHead(nn.Module):
     """A custom head: a value of each state, (B, T, 32) to (B, T)."""

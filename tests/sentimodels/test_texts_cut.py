@@ -222,7 +222,7 @@ IDLE = {
 
 
 def test_every_command_that_has_windows_is_here() -> None:
-    """`sweep` has it too, and may compare architectures that read texts in parts with others."""
+    """`sweep` has it too, and may compare architectures that read texts in parts with ones that do not."""
     commands = typer.main.get_command(build()).commands  # type: ignore[attr-defined]  # 2026-11-30: a group
     having = {
         name for name, command in commands.items() if any("--windows" in one.opts for one in command.params)

@@ -59,7 +59,7 @@ def rule(written: str) -> ThresholdRule:
     return ThresholdRule.of(written)
 
 
-# --- what is chosen
+# --- choices
 
 
 @given(st.integers(0, 1000), st.floats(0.3, 1), st.sampled_from(["precision", "recall"]))
@@ -186,7 +186,7 @@ def test_coverage_falls_as_confidence_rises() -> None:
         assert rows[0]["answered"] > rows[-1]["answered"]
 
 
-# --- what is refused
+# --- refusals
 
 NOT_RULES = ["f1", "precision", "precision=", "precision=0", "precision=1.5", "recall=nan", "cost", "cost=",
              "macro_f1=1", ""]  # fmt: skip

@@ -1,4 +1,4 @@
-"""`train.track`: what TensorBoard and wandb receive, with stand-ins for both; no network."""
+"""`train.track`: the records that TensorBoard and wandb receive, with stand-ins for both; no network."""
 
 import json
 import sys
@@ -208,7 +208,7 @@ def test_a_name_of_the_users_own_stays(
     assert runs[0].given["name"] is None
 
 
-# (tracker, what it imports, what stands there instead)
+# (tracker, its import, the replacement of the import)
 MISSING = [
     ("tensorboard", "tensorboard", None),
     ("wandb", "wandb", None),

@@ -128,7 +128,7 @@ def test_a_stopped_run_ends_as_if_it_had_not_been(
     ]
     # A stop evaluates what it leaves; the steps of the loop are the same.
     assert [r for r in kept[1] if r in kept[0]] == kept[0]
-    # What is done with the weights may be broken off: the state at the end has them, with no step left.
+    # Work on the final weights may be interrupted: the state at the end has them, with no step left.
     torch.manual_seed(99)
     again, fit = run(config, encoder, folder=folder, resume=True, stop=after(1))
     assert_equal(whole, again)

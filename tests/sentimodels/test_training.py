@@ -235,7 +235,7 @@ def test_muon_leaves_tables_and_the_head_to_adamw() -> None:
     }
     assert found["muon"] == {"backbone.layer.weight"}
     assert found["adamw"] == {name for name, _ in model.named_parameters()} - found["muon"]
-    # It has a rate of its own, and the decay of the section.
+    # It has a separate rate, and the decay of the section.
     before = layer.weight.detach().clone()
     oracle = nn.Parameter(before.clone())
     alone = Muon([oracle], lr=0.25, weight_decay=0.1)

@@ -65,7 +65,7 @@ def small_task(kind: str, **given: Any) -> tuple[Seq2Seq, Any, PairFormat]:
 
 @pytest.mark.parametrize("kind", ["seq2seq", "gpt", "mamba"])
 def test_the_loss_is_that_of_each_target_alone(kind: str) -> None:
-    """A sum over tokens and their number, smoothed; whatever is beside a pair in its batch."""
+    """A sum over tokens and their number, smoothed, for any other pairs in the batch."""
     task, model, format = small_task(kind, label_smoothing=0.2)
     total, count = 0.0, 0
     with torch.no_grad():
@@ -128,7 +128,7 @@ def test_a_run_learns_and_is_loaded(folder: Path) -> None:
     assert [best[0].text for best in found] == ["eins zwei drei", "", "neun", "", "vier vier eins null"]
     several = translator.translate(texts[:1], n_best=3)[0]
     assert [one.score for one in several] == sorted((one.score for one in several), reverse=True)
-    # Each alone is what it is among others.
+    # Each alone is the same as among other pairs.
     assert translator.translate(texts[4:], beam=4)[0][0].score == pytest.approx(found[4][0].score, rel=1e-4)
     assert translator.translate([]) == []
     with pytest.raises(ConfigError, match="n_best 9: from 1 to the 5 of beam"):

@@ -127,7 +127,7 @@ def test_each_half_is_answered_by_the_step_that_the_other_chose() -> None:
 
 
 def test_what_is_chosen_on_noise_is_not_rewarded() -> None:
-    """Of 200 evaluations by chance the best looks good on dev, and is worth nothing: that is what is said."""
+    """Of 200 evaluations by chance the best looks good on dev, and is no better: the verdict says so."""
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 2, 200)
     found = CrossFit(labels)

@@ -305,7 +305,7 @@ def shape(value: Any) -> Any:
 
 @pytest.mark.parametrize(("command", "lines"), SHOWN, ids=[command.split()[1] for command, _ in SHOWN])
 def test_what_the_docs_show(client: Client, command: str, lines: str) -> None:
-    """Each request is answered, and by what is shown."""
+    """Each request is answered as shown."""
     words = [word for word in shlex.split(command)[1:] if not word.startswith("-")]
     path = words[0].removeprefix("localhost:8000")
     answer = client.ask(path, json.loads(words[1]) if len(words) > 1 else None)

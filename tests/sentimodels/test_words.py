@@ -152,7 +152,7 @@ def test_hashed_ngrams_are_words_and_ngrams_with_their_ends() -> None:
         ids = batch[row].tolist()
         assert [words.words[id - 1] for id in ids if id <= len(words.words)] == found
         assert sum(id > len(words.words) for id in ids) == len(grams)
-    # What differs only in its ends has other ids.
+    # Words that differ only in their ends have different ids.
     assert set(words.encode("film").ids) != set(words.encode("film of film").ids[:1])
 
 
@@ -195,7 +195,7 @@ def test_saved_words_encode_alike(arch: str) -> None:
     assert np.array_equal(first.row_offsets, second.row_offsets)
 
 
-# (kind, what is wrong with the file)
+# (kind, damage of the file)
 BROKEN = [
     (WordNgrams, b"{}"),
     (WordNgrams, b"\xff"),

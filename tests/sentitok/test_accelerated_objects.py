@@ -103,7 +103,7 @@ def with_all_symbols(file: str) -> str:
     return json.dumps(document)
 
 
-#: Families whose results are pickled without tokenizers, and what is changed of their files.
+#: Families whose results are pickled without tokenizers, and changes of their files.
 PICKLED: dict[str, Callable[[str], str]] = {
     "BERT": str, "Llama-3": str, "Llama-2, newer files": str, "RoBERTa": str, "NLLB": str, "ALBERT": str,
     "DeBERTa v2 and v3": str, "DeBERTa v2, newer files": str, "XLM-R": with_charsmap, "mBART": with_charsmap,
@@ -293,7 +293,7 @@ def test_a_cached_map_is_found(tmp_path: Path) -> None:
 
 
 def test_a_panic_inside_tokenizers_does_not_escape(caplog: pytest.LogCaptureFixture) -> None:
-    """The normalizer leaves nothing of an added token, and tokenizers panics at a text that has it."""
+    """The normalizer leaves nothing of an added token, and tokenizers panics at a text with it."""
     backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0, "a": 1}, "[UNK]"))
     backend.normalizer = tokenizers.normalizers.BertNormalizer()
     backend.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()

@@ -1,7 +1,7 @@
 """`accelerate`: each call against the same call of the untouched object, family by family.
 
 Both get the same texts and options; what they answer, or raise, must be equal: fields and their
-order, arrays and their types, encodings, and what is left set in the backend.
+order, arrays and their types, encodings, and the settings of the backend afterwards.
 """
 
 import dataclasses
@@ -100,7 +100,7 @@ def others() -> Iterator[tuple[Any, ...]]:
     yield (list(zip(TEXTS, TEXTS[::-1], strict=True)),)
 
 
-# By default a family takes every fourth option, the next family those beside them.
+# By default a family takes every fourth option, the next family the options next to those.
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", SOME)
 def test_texts(family: str, step: int) -> None:
@@ -111,7 +111,7 @@ def test_texts(family: str, step: int) -> None:
             if len(given) > 1 and "stride" in options and options["truncation"] is True:
                 continue  # each window of one text with each of the other: thousands
             same(first, second, asked(*given, **options))
-        # Each of the others in turn.
+        # Each of the remaining ones alternately.
         given = [*others()][place % len([*others()])]
         same(first, second, asked(*given, **options))
 
@@ -313,7 +313,7 @@ def test_what_is_changed_later_is_seen(change: str) -> None:
         assert plain(before) == encodings
 
 
-# What is set between a call and the first look at its encodings.
+# Settings changed between a call and the first access to its encodings.
 SETTINGS: dict[str, Callable[[Any], Any]] = {
     "side that is padded": lambda t: setattr(t, "padding_side", "left"),
     "side that is cut": lambda t: setattr(t, "truncation_side", "left"),

@@ -1,7 +1,7 @@
-"""`accelerate` with transformers 4: the checks of its calls and objects, in an environment that has it.
+"""`accelerate` with transformers 4: the checks of its calls and objects, in an environment with it.
 
 The environment is `.venv/apart/transformers<5`, which `make test` sets up, or that of the Python
-that SENTITOK_TRANSFORMERS_4 names. Not for what differs between 4 and 5: see `versions.py`.
+that SENTITOK_TRANSFORMERS_4 names. `versions.py` has the differences between 4 and 5.
 """
 
 import os

@@ -126,7 +126,7 @@ def test_random_tokenizers(kind: str) -> None:
 
 
 def test_an_added_token_that_is_the_unknown_one_too() -> None:
-    """Its offsets are trimmed by what stood in the text, those of an unknown word are not."""
+    """Its offsets are trimmed by the source text, those of an unknown word are not."""
     assert check("wordpiece", 22_676)
 
 

@@ -1,7 +1,7 @@
 """`accelerate` under attack: random texts with random options, threads, processes that fork.
 
 Each call is compared with the untouched object, as in `test_acceleration.py`, which has a table of
-texts and options. Not for what a call costs.
+texts and options. The cost of calls is not tested.
 """
 
 import multiprocessing

@@ -63,7 +63,7 @@ def test_a_tokenizer_json_without_a_byte_piece_falls_back_to_unknown(kind: str) 
             assert each.encode(text).ids.tolist() == expected
 
 
-#: Texts that spell bytes, alone, side by side and within words.
+#: Texts that spell bytes, alone, adjacent and within words.
 SPELLED = ["<0x41>", "see <0x41> here", "<0x41><0xE4>x", "low <0x6C>", "a<0x41", "<0x6c> <0x6C>"]
 
 
@@ -111,7 +111,7 @@ def test_it_is_text_to_what_is_trained_here(tmp_path: Path) -> None:
 
 
 def test_a_piece_that_looks_like_a_byte_is_decoded_as_text(tmp_path: Path) -> None:
-    """Where no bytes are tokens, `<0x41>` is a piece like others."""
+    """Where no bytes are tokens, `<0x41>` is an ordinary piece."""
     tokenizer = train_unigram(texts=["low <0x41> lowest <0x41>"] * 50, vocab_size=40)
     row = tokenizer.encode("low <0x41>").ids.tolist()
     assert tokenizer.decode(row) == "low <0x41>"

@@ -287,7 +287,7 @@ def test_many_chats(tmp_path: Path) -> None:
         one = ours.apply_chat_template(chat, mask="assistant")
         assert encoding == one.encoding
         assert mask.tolist() == one.mask.tolist()
-    # The template for tools has blocks, the other has none.
+    # The template for tools has blocks, the default one does not.
     templates = {"default": MODELS["ChatML"][1], "tool_use": GENERATION["end of turn"]}
     both = ours.with_settings(dataclasses.replace(ours.settings, chat_templates=templates))
     tools = [[{"name": "f"}] if number % 2 else None for number in range(len(chats))]

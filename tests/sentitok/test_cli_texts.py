@@ -40,7 +40,7 @@ def test_encode_and_decode_are_inverse(name: str, text: bytes, prepared: Path) -
 
 @pytest.mark.parametrize("command", ["encode", "show"])
 def test_stdin_that_is_no_plain_text(command: str, prepared: Path) -> None:
-    """One text is read; what looks like many is said, and what is compressed is refused."""
+    """One text is read; a file that looks like many texts is noted, a compressed one is refused."""
     compressed = {
         "gzip": gzip.compress(b"A film."),
         "bzip2": bz2.compress(b"A film."),
@@ -201,7 +201,7 @@ def test_convert_verifies_a_pattern_of_ones_own(prepared: Path) -> None:
 
 
 def test_convert_finds_a_difference(prepared: Path) -> None:
-    """With another pattern the same ranks give other ids: exit 1, first place shown."""
+    """With another pattern the same ranks give different ids: exit 1, first place shown."""
     args = ["ranks.tiktoken", "new.tiktoken", "--pattern", "whitespace", "--verify", "corpus.txt"]
     done = run("convert", *args, cwd=prepared)
     assert done.code in (0, 1)

@@ -167,7 +167,7 @@ def test_what_a_model_saves_it_reads(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("vocab", ['{"a": 4294967296}', '{"a": -1}', '{"a": 1.5}', '{"a": 2.0}', "[]"])
 def test_ids_of_vocab_json(tmp_path: Path, vocab: str) -> None:
-    """tokenizers makes 0 of 2**32, and refuses the others."""
+    """tokenizers makes 0 of 2**32, and refuses all further ones."""
     path = tmp_path / "vocab.json"
     path.write_text(vocab, "utf-8")
     with pytest.raises(ValueError, match=r"vocab\.json"):

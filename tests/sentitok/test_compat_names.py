@@ -1,4 +1,4 @@
-"""Names of the libraries whose calls are here: each is here, too, or its page says what is in its place."""
+"""Names of the libraries whose calls are here: each is here, too, or its page names the replacement."""
 
 import importlib
 from pathlib import Path
@@ -23,7 +23,7 @@ LIBRARIES = [
 ASIDE = {"Enum", "List", "Tuple", "Union", "csv", "importlib", "io", "os", "sys", "tokenizers"}
 
 
-#: Modules that are names of their package from the first import on, whoever imports them.
+#: Modules that are names of their package from their first import on.
 importlib.import_module("sentencepiece.sentencepiece_model_pb2")
 importlib.import_module("sentencepiece.sentencepiece_pb2")
 

@@ -1,8 +1,8 @@
 """`sentitok.compat.tokenizers` reads files as they were written by older releases, or by hand.
 
 They leave out fields, have fields that are no longer read, and list added tokens under different ids. What
-tokenizers makes of such a file is what is here: the same stages with the same attributes, and the same
-tokenizer.json when it is written again.
+tokenizers makes the same of such a file as this package: the same stages with the same attributes, and the
+same tokenizer.json when it is written again.
 """
 
 import json

@@ -172,7 +172,7 @@ def test_places_of_the_best_ways(both: Pair, text: str) -> None:
     "pieces", [["<0xE6>", "<0x97>", "<0xA5>", "▁a"], ["<0xE6>", "▁a", "<0x97>"], ["▁", "▁▁a", "</s>", "▁b"]]
 )
 def test_places_of_decoded_pieces(both: Pair, pieces: list[str]) -> None:
-    """Bytes that are no character, and spaces at the beginning."""
+    """Bytes that are not a character, and spaces at the beginning."""
     same(both, lambda each: each.decode(pieces, return_type="serialized_proto"))
     same(both, lambda each: each.decode(pieces))
 

@@ -1,6 +1,6 @@
 """Options of `sentitok.compat.sentencepiece` that are refused, or read, as sentencepiece does.
 
-Not for what is trained and encoded: `test_compat_sentencepiece.py`.
+`test_compat_sentencepiece.py` tests training and encoding.
 """
 
 import io

@@ -32,7 +32,7 @@ NUMBERS: list[Any] = [
     None, 0, 1, 301, 299, -1, 2**31, 2**32 - 1, 2**32, 2**63, 2**64, -(2**31) - 1, 1.0, "1", "", b"a", [],
     np.int64(1), np.uint8(1), np.int32(-1), np.float32(1), np.uint64(2**40),
 ]  # fmt: skip
-#: One text, or the keys of a dict, are no batch here.
+#: One text, or the keys of a dict, are not a batch here.
 TEXTS: list[Any] = [
     None, 1, b"a b", ["a", "b"], ("a", "b"), [b"a"], ["a", None], ["a", 1], ["a", b"b"], [["a"]], [],
     np.array(["a", "b"]), np.array(["a", "b"], dtype=object), pd.Series(["a", "b"]),

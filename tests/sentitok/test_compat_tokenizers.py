@@ -25,7 +25,7 @@ TEXTS = [
     "été naïve \u200d x\u0301 ÅB ﬁ 東京 12345", "  two  spaces\n\nnew line", "<|user|>  hello <|end|>  x",
 ]  # fmt: skip
 PAIR = "don't 'm 're TAB"
-# One of each kind of file; the others are slow.
+# One of each kind of file; the rest are slow.
 QUICK = {
     "Llama-2, Mistral v1", "Llama-2, newer files", "Phi-3", "Gemma 2 and 3", "Llama-3", "Qwen 2 to 3",
     "Phi-4", "GPT-NeoX", "Falcon", "RoBERTa", "CLIP", "Whisper", "DeepSeek-V3", "XLM-R", "ALBERT", "BERT",
@@ -255,7 +255,7 @@ def test_real_vocabularies(name: str) -> None:
         ]
     else:
         made = [lib.BertWordPieceTokenizer.from_file(str(folder / "vocab.txt")) for lib in (ours, theirs)]
-    # Their tokens "type" and "pattern" are no fields of stages.
+    # Their tokens "type" and "pattern" are not fields of stages.
     shown = [lib.Tokenizer.from_str(made[1].to_str()) for lib in (ours, theirs)]
     assert repr(shown[0]) == repr(shown[1])
     assert str(shown[0]) == str(shown[1])

@@ -116,7 +116,7 @@ OPTIONS = (
     "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback",
     "ignore_merges", "max_input_chars_per_word", "alpha", "nbest_size",
 )  # fmt: skip
-#: A model, its options, the options of its trainer, and what is set of the trainer afterwards.
+#: A model, its options, the options of its trainer, and later changes of the trainer.
 CHANGES: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ("BPE", {}, {}, {}),
     ("BPE", {"dropout": 0.1, "unk_token": "x", "fuse_unk": True, "byte_fallback": True}, {}, {}),

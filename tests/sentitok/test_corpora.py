@@ -1,4 +1,4 @@
-"""Where texts come from beside text files: Parquet, categories of Arrow, data sets."""
+"""Sources of texts other than text files: Parquet, categories of Arrow, data sets."""
 
 import gzip
 import json

@@ -35,7 +35,7 @@ def lines(rng: random.Random, path: Path) -> tuple[str, list[str]]:
     if rng.random() < 0.5 and documents and documents[-1] != "\n":
         documents[-1] = documents[-1][:-1]
     mark = "\ufeff" if rng.random() < 0.3 else ""
-    # A mark at the start of a file is taken off, whoever wrote it.
+    # A mark at the start of a file is taken off in any case.
     if not mark and documents:
         documents[0] = documents[0].lstrip("\ufeff") or "\n"
     path.write_bytes((mark + "".join(documents)).encode())

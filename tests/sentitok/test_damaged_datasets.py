@@ -1,4 +1,4 @@
-"""`TokenDataset` on folders that are damaged: what was written, or `FormatError` with the path."""
+"""`TokenDataset` on folders that are damaged: the written data, or `FormatError` with the path."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def test_an_index_that_was_changed_is_found(copied: Path, tokenizer: Tokenizer) 
     index = copied / "shard-00000.idx.npy"
     data = bytearray(index.read_bytes())
     first, second = struct.unpack_from("<qq", data, 128)
-    # Still in order and in bounds: only the hash tells.
+    # Still in order and in bounds: only the hash shows the damage.
     struct.pack_into("<q", data, 128, first + 1)
     assert first + 1 <= second
     index.write_bytes(data)
@@ -98,7 +98,7 @@ def test_the_other_layouts_have_hashes_too(shards: Path, tokenizer: Tokenizer, t
     assert "index_sha256" not in manifest["shards"][0]
 
 
-# Values that a damaged or hostile manifest has instead of its own.
+# Values that a damaged or hostile manifest has instead of valid ones.
 ODD: list[Any] = [
     *(None, True, -1, 0, 1, 1.5, 1e300, float("inf"), float("nan"), 1 << 63, 1 << 70, 10**5000),
     *("", "x", "\0", "../x", "/etc/passwd", ".", "shard-00000.bin", "<u2", "object", "uint16, uint16", "é"),
@@ -188,7 +188,7 @@ def check_damages(shards: Path, folder: Path, first: int, n: int) -> None:
             words = str(error)
         except UserWarning as warning:
             words = str(warning).partition("not covered")[0]
-        # What is not read of a manifest may be anything.
+        # Unread parts of a manifest may be anything.
         assert found == expected or str(folder) in words, (number, how)
         verified = verify(folder, threads=1)
         assert found == expected or verified.problems or verified.uncovered, (number, how)

@@ -282,7 +282,7 @@ def test_kinds_of_chats(tokenizer: Tokenizer, tmp_path: Path) -> None:
         assert found == [plain, plain, plain, plain, with_tools, with_tools, plain]
 
 
-# A line of JSON Lines, its column, and a part of what is said.
+# A line of JSON Lines, its column, and a part of the message.
 BAD_LINES = [
     ('{"messages": [', 15, "Expecting value"),
     ("[1", 3, "delimiter"),
@@ -329,7 +329,7 @@ def test_chats_in_memory_that_are_none(tokenizer: Tokenizer, tmp_path: Path) -> 
         sentitok.encode_chats(7, tmp_path / "out", tokenizer)  # type: ignore[arg-type]  # 2026-11-30: on purpose
 
 
-# Options, the kind of error, and a part of what is said.
+# Options, the kind of error, and a part of the message.
 BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"mask": "user"}, ValueError, "'user'"),
     ({"specials": "raise"}, ValueError, "'raise'"),
@@ -630,7 +630,7 @@ def test_chats_and_shards_behind_urls(prepared: Path) -> None:
 
 
 CHATS = ["encode", "chats.jsonl", "--chat", "model", "-o", "x"]
-# What is typed, and a part of what is said.
+# The typed words, and a part of the message.
 WRONG_CALLS: list[tuple[list[str], str]] = [
     (["encode", "corpus.txt", "-o", "x", "--mask"], "--mask: it is for chats; add --chat"),
     (["encode", "corpus.txt", "-o", "x", "--pack", "9"], "--pack: it is for chats"),

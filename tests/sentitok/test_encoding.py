@@ -58,11 +58,11 @@ def test_html_of_a_tokenizer_names_what_it_is(tokenizer: Tokenizer) -> None:
     assert html.count("<span title=") == html.count("</span>") == 2 + 32  # special tokens, the last ones
     plain = train_bpe(texts=["a film"], vocab_size=258)._repr_html_()
     assert "special tokens" not in plain
-    # Tokens of a stranger are no markup.
+    # Tokens of a stranger are not markup.
     hostile = tokenizer.with_specials(["<script>x</script>"])._repr_html_()
     assert "<script" not in hostile
     assert "&#60;script&#62;x" in hostile
-    # A long gap between ids is no delay.
+    # A long gap between ids costs no time.
     ranks = b"".join(b64encode(bytes([byte])) + b" %d\n" % byte for byte in range(256))
     gap = Tokenizer.from_tiktoken(ranks, "gpt2", {"<s>": 1_000_000})._repr_html_()
     assert gap.count('title="1000000"') == 2

@@ -1,9 +1,9 @@
-"""What an encoding says when it is asked: the same as what is made with the ids.
+"""Parts of an encoding made on demand: the same as those made with the ids.
 
 `encode` keeps ids alone. Its offsets, surfaces, type ids and mask are made on demand, of the
 sizes of tokens or by walking along the normalized text; where tokens are not nearly the text,
 `encode_batch(offsets=True)` makes spans with the ids, the same way. `encode_segments` lets the
-model tell what each id covers: that is the definition.
+model say what each id covers: that is the reference implementation.
 """
 
 import gc
@@ -78,7 +78,7 @@ def check(tokenizer: Tokenizer, rng: random.Random) -> None:
                         there = batch.offsets(unit, trim=trim)
                         assert lazy.offsets(unit, trim=trim).tolist() == there.tolist()
                 assert len(lazy.type_ids) == len(lazy.special_tokens_mask) == len(lazy)
-        # At once, by the definition.
+        # At once, by the reference implementation.
         whole = tokenizer.encode_segments([given])
         lazy = tokenizer.encode(given, add_special_tokens=False)
         assert lazy.surfaces == whole.surfaces
@@ -223,7 +223,7 @@ def test_a_long_text_is_cut_where_nothing_changes(kind: str, tokenizer: Tokenize
 
 
 def test_white_space_is_left_out_by_the_normalized_text() -> None:
-    """What stands for an unknown token there, not what stood in the original, as in tokenizers."""
+    """The normalized text of an unknown token there, not the original, as in tokenizers."""
     unknown = {"content": "<unk>", "special": True, "normalized": False}
     file: dict[str, Any] = {
         "version": "1.0",

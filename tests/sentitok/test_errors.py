@@ -1,6 +1,6 @@
 """What goes wrong, as Python sees it: the type, its bases, the words.
 
-The mapping of every variant of the Rust error is tested beside it, in
+The mapping of every variant of the Rust error is tested next to it, in
 `rust/py/error.rs`; here each is brought about from outside, where it can be.
 """
 

@@ -1,4 +1,4 @@
-"""`sentitok eval --plot`: what is counted against slow definitions, and what is written."""
+"""`sentitok eval --plot`: counts against slow reference implementations, and the output."""
 
 import json
 import subprocess

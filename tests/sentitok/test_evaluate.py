@@ -22,7 +22,7 @@ TEXT = "The cat sat on the mat. The dog sat on the log.\n日本語 naïve 👍�
 
 TOKENIZER = sentitok.train_bpe(texts=[TEXT], vocab_size=300)
 
-# Tokenizers whose spans are sums of the sizes of tokens, and those that rewrite the text.
+# Tokenizers whose spans are sums of the sizes of tokens, and ones that rewrite the text.
 TOKENIZERS: dict[str, Callable[[], sentitok.Tokenizer]] = {
     "bpe": lambda: TOKENIZER,
     "unigram": lambda: sentitok.train_unigram(texts=[TEXT], vocab_size=80, method="sentencepiece"),
@@ -100,7 +100,7 @@ def words(text: str) -> list[str]:
 
 
 def slow(tokenizer: sentitok.Tokenizer, texts: list[str]) -> dict[str, float]:
-    """Every definition of docs/reference/eval.md, one loop each."""
+    """Every measure of docs/reference/eval.md, one loop each."""
     ids: list[int] = []
     per_word: list[int] = []
     distinct: set[str] = set()
@@ -174,7 +174,7 @@ def test_threads_and_order_do_not_matter(name: str) -> None:
 
 
 def test_documents_of_files_are_texts(tmp_path: Path) -> None:
-    """They are read, and go on to be encoded, many at a time."""
+    """They are read, and then encoded, many at a time."""
     lines = ["\n", "naïve 👍🏽\n", *TEXT.splitlines(keepends=True) * 3500, "no end"]
     file = tmp_path / "text.txt"
     file.write_text("".join(lines), "utf-8")

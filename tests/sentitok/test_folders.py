@@ -1,4 +1,4 @@
-"""Folders without a tokenizer.json: those that do not say what they are, those of other models, and ranks.
+"""Folders without a tokenizer.json: undescribed folders, folders of other models, and ranks.
 
 What a folder of ranks gives is compared with tiktoken, given what the class of the folder says.
 """

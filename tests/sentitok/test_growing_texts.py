@@ -31,7 +31,7 @@ HELD = {
     "Llama-2, Mistral v1", "Llama-2, newer files", "CodeLlama", "Phi-3", "Gemma 2 and 3", "DeepSeek LLM",
     "BLOOM", "CLIP", "DeBERTa v2, punctuation split", "DeBERTa v2, newer files", "ALBERT, newer files",
 }  # fmt: skip
-#: Characters that join what is before them, and what a place between must not cut.
+#: Characters that join the text before them, and clusters that a place between must not cut.
 JOINING = ["\u0301", "\u0327", "\r\n", "\r", "가", "ᄀ", "ᅡ", "か\u3099", "\u200d", "👩\u200d👩"]
 CHAT = (
     "<|im_start|>system\nYou are helpful, and don't guess.<|im_end|>\n"

@@ -1,7 +1,7 @@
 """Files made to be slow or large are loaded and used, or refused, in little time and memory.
 
 The files and the steps are those of `benches/hostile_files.py`, which measures
-them. Limits here are wide: what is quadratic takes ten times as long.
+them. Limits here are wide: quadratic work takes ten times as long.
 """
 
 import json
@@ -30,7 +30,7 @@ print(json.dumps(found))
 
 
 def run(folder: Path, n_bytes: int) -> dict[str, dict[str, float | str]]:
-    """Uses all files in one process that is stopped where it goes on and on."""
+    """Uses all files in one process that is stopped if it does not end."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

@@ -16,7 +16,7 @@ import pytest
 
 #: What a file of less than 100 KB may take, with the interpreter; threads' stacks count.
 MEMORY = 600 << 20
-#: Resident, beyond what the interpreter and the library take by themselves.
+#: Resident, beyond the memory of the interpreter and the library alone.
 RESIDENT = 200 << 20
 SECONDS = 180
 

@@ -1,4 +1,4 @@
-"""Commands that are killed, told to end, or stopped: what they leave, and who takes it away."""
+"""Commands that are killed, ended or stopped: the files they leave, and what removes these."""
 
 import os
 import shutil
@@ -97,7 +97,7 @@ def test_what_a_killed_one_left_goes_with_the_next_run(folder: Path, tokenizer: 
         (folder / "tokens" / name).touch()
     text = folder / "text.txt"
     text.write_text("A film of a man.\n")
-    # One that lives writes beside it, and is not disturbed.
+    # A living one writes next to it, and is not disturbed.
     living = encoding_into(folder)
     try:
         assert len(temporary(folder)) == len([*left, *strangers]) + 2

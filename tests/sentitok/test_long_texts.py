@@ -39,7 +39,7 @@ def repeated(part: str) -> str:
 
 
 def random_text(rng: random.Random, extra: list[str]) -> str:
-    """Words between which most cuts lie, and what may stand beside them."""
+    """Words between which most cuts lie, and characters that may be next to them."""
     words = ["ab", "a", "foo", "Ab1", "film", "was", "ABBA"]
     pools = [words, words, LETTERS, SIGNS, CONTENTS, extra or words]
     parts = []
@@ -137,7 +137,7 @@ def test_models(name: str) -> None:
 
 
 def test_long_sums_of_ties() -> None:
-    """Pieces whose sums differ by rounding alone, so that each part depends on what is before it."""
+    """Pieces whose sums differ by rounding alone, so that each part depends on the text before it."""
     pieces = [
         ["<unk>", 0.0],
         ["▁", -2.0],

@@ -62,7 +62,7 @@ def test_limits_and_special_tokens(data: bytes, limit: int) -> None:
     ids = ours.encode(data).ids.tolist()
     assert ours.encode(data, max_tokens=limit).ids.tolist() == ids[:limit]
     assert ours.fits(data, limit) == (len(ids) <= limit)
-    # Special tokens cut a text wherever they stand, malformed or not.
+    # Special tokens cut a text anywhere, malformed or not.
     expected: list[int] = []
     for at, part in enumerate(data.split(b"<s>")):
         expected += ([1] if at else []) + ours.encode(part).ids.tolist()

@@ -1,4 +1,4 @@
-"""How the command behaves beside its work: streams that are closed, full or not UTF-8; messages."""
+"""The command's manners: streams that are closed, full or not UTF-8; messages."""
 
 import errno
 import json
@@ -32,7 +32,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, tokenizer: Tokenizer) -> 
 
 @pytest.fixture
 def folder(prepared: Path) -> Path:
-    """A folder to read; results have names of their own."""
+    """A folder to read; results have different names."""
     return prepared
 
 
@@ -96,7 +96,7 @@ def test_streams(line: str, code: int, message: str, folder: Path) -> None:
 
 @posix
 def test_a_closed_stream_takes_no_other_file_in(folder: Path) -> None:
-    # What is opened next would get the number of stdout or stderr.
+    # The next opened file would get the number of stdout or stderr.
     code, _, _ = shell("sentitok train-bpe text.txt --vocab 270 -o whole.json >&- 2>&-", folder)
     assert code == 1
     assert shell("sentitok train-bpe text.txt --vocab 270 -o other.json", folder)[0] == 0
@@ -184,7 +184,7 @@ def test_a_folder_of_a_sentencepiece_model_is_read(name: str, tmp_path: Path) ->
     (tmp_path / "x.model").rename(tmp_path / name)
     read = Tokenizer.from_file(tmp_path)
     assert read == Tokenizer.from_sentencepiece(tmp_path / name)
-    # What was there before goes first.
+    # The earlier file goes first.
     other = sentitok.train_bpe(texts=["a film of a man"] * 50, vocab_size=260)
     other.save(tmp_path / "tokenizer.json")
     assert Tokenizer.from_file(tmp_path) == other

@@ -1,9 +1,9 @@
-"""What is asked for does not fit in memory, or claims a length it has not.
+"""Requests that do not fit in memory, or claim a length they do not have.
 
 Each case runs in a separate process under a limit of address space, since the
 failure that is looked for is an abort, which nothing can catch. What there is no
 memory for is a MemoryError (an EncodeError of a normalizer), and the same tokenizer
-goes on with less.
+continues with less.
 """
 
 import subprocess

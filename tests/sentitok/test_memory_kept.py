@@ -14,8 +14,8 @@ from sampled_cases import sample
 SIZE = 18 << 20
 #: What may stay, in MiB: buffers for each processor, and freed blocks for the next to come.
 KEPT = 8 + 64
-#: The C library raises this as large blocks are freed, and then holds back what was freed
-#: (20 to 40 MiB here); where it stays, what stays is the tokenizer's.
+#: The C library raises this as large blocks are freed, and then holds back freed memory
+#: (20 to 40 MiB here); with a fixed value, the rest is the tokenizer's.
 FIXED = {"MALLOC_MMAP_THRESHOLD_": str(128 << 10)}
 
 RUN = """

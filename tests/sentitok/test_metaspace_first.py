@@ -1,8 +1,8 @@
 """`Metaspace` with `prepend_scheme="first"` behind normalizers, against tokenizers.
 
-The mark stands before a section only where its first character comes from the start of the text, so
-normalizers that take away or replace the beginning decide of it. Not for the other stages
-(`test_parity_stages.py`).
+The mark is put before a section only if its first character comes from the start of the text, so
+normalizers that remove or replace the beginning decide it. `test_parity_stages.py` tests
+the other stages.
 """
 
 import json

@@ -25,7 +25,7 @@ TEXTS = ["", " ", "▁", "a", " a", "a ", "  a", "▁a", " ▁a", "a▁", "a ▁
 
 
 def model_file(kind: int, pieces: list[tuple[str, float, int]], flags: tuple[int, ...]) -> bytes:
-    """A model; of the flags: a space in front, spaces beside others go, spaces become `▁`."""
+    """A model; of the flags: a space in front, repeated spaces go, spaces become `▁`."""
     entries = b"".join(
         field(1, field(1, text) + field(2, score) + field(3, of)) for text, score, of in pieces
     )
@@ -81,7 +81,7 @@ def test_flags_of_the_normalizer_and_marks_at_the_start(kind: int, tmp_path: Pat
         is_told = any(words in warning for warning in warned for words in OTHERWISE)
         assert is_told or not differs, (flags, warned)
         told += is_told
-    # The warning is for some models: those without it are the others.
+    # The warning is for some models: the rest get none.
     assert 0 < told < 12 * len(FLAGS)
 
 
@@ -99,7 +99,7 @@ def test_a_special_piece_with_a_mark_is_no_piece_of_a_text(tmp_path: Path) -> No
         assert ours.encode(text, specials="all").ids.tolist() == ids
         assert theirs.encode(text).ids == ids
     assert tokenizer.encode("  a", specials="all").ids.tolist() == [2, 2, 3]
-    # Where no others write its text, no score keeps it from being found.
+    # If no other pieces write its text, no score keeps it from being found.
     (tmp_path / "b.model").write_bytes(model_file(UNIGRAM, [*entries[:3], entries[4]], (0, 0, 1)))
     with pytest.raises(FormatError, match='piece of id 1, "▁▁a", is special, and no '):
         Tokenizer.from_file(tmp_path / "b.model").save(tmp_path / "b.json")

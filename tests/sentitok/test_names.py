@@ -162,7 +162,7 @@ def test_a_path_in_the_place_of_a_name(name: str) -> None:
 
 
 def test_a_gap_where_the_special_token_is(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As p50k_base has: ranks go on behind the id of <|endoftext|>."""
+    """As p50k_base has: ranks continue behind the id of <|endoftext|>."""
     import tiktoken
 
     ranks = {bytes([byte]): byte for byte in range(256)} | {b"  ": 257, b"    ": 258}
@@ -201,7 +201,7 @@ def test_download_only_where_asked(nowhere: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(tempfile, "tempdir", str(nowhere / "temporary"))
     assert sentitok.get_encoding("r50k_base", download=True) == made
     assert not (nowhere / "temporary").exists()
-    # What comes must be what was published.
+    # The downloaded file must be the published one.
     fsspec.filesystem("memory").pipe("/published/r50k_base.tiktoken", b"another")
     monkeypatch.setattr(names, "_found", {})
     with pytest.raises(sentitok.FormatError, match="SHA-256"):

@@ -1,6 +1,6 @@
 """Names that users of other libraries type: each error says what to write here.
 
-Not for the modules of `sentitok.compat`, which have those names: `test_compat_names.py`.
+`test_compat_names.py` tests the modules of `sentitok.compat`, which have those names.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,8 @@
-"""Numbers of every call of the extension: what is none, or out of bounds, is told by the argument's name.
+"""Numbers of every call of the extension: other types and values out of bounds name the argument.
 
 Which arguments are numbers is read from the stub, so that a new one cannot be forgotten: each needs
-a call in `CALLS` or `FLOATS`. Not for what a number within bounds does, nor for numbers that are
-looked at in Python (`test_numbers_in_python.py`).
+a call in `CALLS` or `FLOATS`. The effect of valid numbers is tested elsewhere, numbers that are
+checked in Python in `test_numbers_in_python.py`.
 """
 
 import ast
@@ -178,7 +178,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
 }  # fmt: skip
 
-# Ids, counts of pieces and places, which have errors and tests of their own: any int may be asked for.
+# Ids, counts of pieces and places, which have their own errors and tests: any int may be asked for.
 OTHERS = {
     "Encoding.token_to_chars", "EncodingBatch.__getitem__", "QuickDecode.decode_by", "StreamDecoder.push",
     "Tokenizer.id_to_bytes", "Tokenizer.id_to_token", "Tokenizer.prune", "WordCounts.__new__",
@@ -189,7 +189,7 @@ OTHERS = {
 # and `test_parity_bpe_training.py`.
 OTHER_ARGUMENTS = {"counts", "ratios", "sample"}
 
-# The same for arguments that are not whole numbers, each with what is out of its bounds.
+# The same for arguments that are not whole numbers, each with values out of its bounds.
 FLOATS: dict[str, tuple[Callable[..., Any], dict[str, tuple[float, tuple[float, ...]]]]] = {
     "Tokenizer.sample": (lambda **n: UNIGRAM.sample("low low", **n).tolist(), {"alpha": (0.5, (-0.1,))}),
     "Tokenizer.entropy": (lambda **n: UNIGRAM.entropy("low low", **n), {"alpha": (0.5, (-0.1,))}),
@@ -227,7 +227,7 @@ def numbers_of_the_stub(*types: str) -> Iterator[tuple[str, str]]:
 
 
 WHOLE = sorted({*numbers_of_the_stub("int", "SupportsIndex")})
-# What is not a number of any kind.
+# Values of other types than numbers.
 NO_NUMBERS = (True, np.True_, "3", b"2", np.array([1]), 1j)
 NUMBERS = [(call, argument) for call, argument in WHOLE if call not in OTHERS]
 REAL = sorted({*numbers_of_the_stub("float")})

@@ -1,7 +1,7 @@
-"""Numbers that are looked at in Python: what is none, or out of bounds, is told by the argument's name.
+"""Numbers that are checked in Python: other types and values out of bounds name the argument.
 
 Which arguments are numbers is read from the sources, so that a new one cannot be forgotten: each needs
-a call in `CALLS`. Not for numbers of the extension (`test_numbers.py`), which has the same rule.
+a call in `CALLS`. `test_numbers.py` tests numbers of the extension, which has the same rule.
 """
 
 import ast
@@ -253,7 +253,7 @@ FOUND = {(call, argument): kinds for call, argument, kinds in numbers_of_the_sou
 NUMBERS = sorted(FOUND.keys() - UNUSED)
 # Those of which negative ones mean something: all there are, or a place from the end.
 SIGNED = {"alpha", "document", "nbest_size", "num_threads", "seed", "shrinking_factor", "vocab", "score"}
-# What tells an id that has no token, and a map of ids, by their own words.
+# Calls with special messages for an id without a token, and a map of ids.
 NAMES = MappingProxyType(
     {
         "batch": "id", "ids": "id", "sequences": "id", "token": "id|token", "tokens": "id|tokens",

@@ -1,6 +1,7 @@
 """tokenizer.json files that are odd and that tokenizers loads: they load here, with equal ids.
 
-What is refused although tokenizers loads it is listed in docs/explanation/exactness.md; `REFUSED` names it.
+Files that are refused although tokenizers loads them are in docs/explanation/exactness.md; `REFUSED` names
+them.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Offsets through every normalizer: in order, inside the text, on characters.
 
 The model knows no characters, so that each character of the normalized text is a
-token with a span of its own.
+token with a separate span.
 """
 
 import base64
@@ -120,7 +120,7 @@ def test_spans_lead_to_characters(name: str, text: str) -> None:
     check(normalizing(name), text)
 
 
-#: Where the place of a character is defined alike; the others are in `docs/explanation/exactness.md`.
+#: Normalizers with equal places of characters; the rest are in `docs/explanation/exactness.md`.
 ALIKE = sorted(set(NORMALIZERS) - {"prepend", "llama", "t5", "xlnet", "albert, precompiled"})
 
 

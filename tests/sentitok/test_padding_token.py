@@ -1,7 +1,7 @@
 """The id and the side that `pad` and `to_torch` fill rows up by, where a call names none.
 
-What transformers takes of a folder or an object is what is taken here. Not for lengths and types:
-`test_encoding.py`.
+The padding token of a folder or an object is that of transformers. `test_encoding.py` tests lengths
+and types.
 """
 
 import copy

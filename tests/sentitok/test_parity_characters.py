@@ -18,7 +18,7 @@ BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
 def model(seed: int) -> dict[str, Any]:
-    """A random model; some have all bytes, some merge them, some know what is unknown."""
+    """A random model; some have all bytes, some merge them, some have an unknown token."""
     pick = random.Random(seed)
     n_bytes = pick.choice([0, 200, 256, 256, 256])
     tokens = [*BYTES[:n_bytes], "<unk>", *pick.sample(CHARS, pick.randint(3, len(CHARS)))]

@@ -54,7 +54,7 @@ def test_a_family_equals_tokenizers(family: str, tmp_path: Path) -> None:
     ours.save(tmp_path / "ours.json")
     again = tokenizers.Tokenizer.from_file(str(tmp_path / "ours.json"))
     joins = "Precompiled" in str(theirs.normalizer)
-    # What is written is what tokenizers writes, except for names of the same steps.
+    # The written file is that of tokenizers, except for names of the same steps.
     assert Tokenizer.from_file(tmp_path / "ours.json") == ours
     assert Tokenizer.from_bytes(ours.to_bytes()) == ours
     for text in [*sample(60, LINES, zlib.crc32(family.encode())), *ODD]:

@@ -65,7 +65,7 @@ def test_random_ids_come_back_as_theirs() -> None:
     theirs, ours = both()
     rng = np.random.default_rng(1)
     for length in (0, 1, 2, 5, 20):
-        # Byte tokens alone are texts of their own, see `docs/explanation/exactness.md`.
+        # Byte tokens alone are separate texts, see `docs/explanation/exactness.md`.
         for ids in rng.integers(259, theirs.vocab_size(), (200, length)).tolist():
             assert ours.decode(ids) == theirs.decode(ids), ids
 

@@ -1,7 +1,7 @@
 """Each stage that tokenizers reads, with its options, on hostile texts, against tokenizers.
 
 `tests/oracles/stages.py` is the table. Ids, offsets, decoded text; saved in both formats and
-read again. What is refused is in docs/reference/families.md.
+read again. Refused stages are in docs/reference/families.md.
 """
 
 import json
@@ -56,7 +56,7 @@ def texts(seed: int) -> list[str]:
 
 
 def texts_for(file: str, seed: int) -> list[str]:
-    """Some of the texts, others for each file."""
+    """Some of the texts, different ones for each file."""
     return sample(15, texts(seed), zlib.crc32(file.encode()))
 
 
@@ -65,7 +65,7 @@ def name(stage: Any) -> str:
 
 
 def check(file: str, seed: int, tmp_path: Path, *, offsets: bool = True) -> None:
-    """Compares encodings, and those of what is saved."""
+    """Compares encodings, and those of the saved file."""
     theirs, ours = tokenizers.Tokenizer.from_str(file), Tokenizer.from_bytes(file.encode())
     ours.save(tmp_path / "ours.json")
     again = tokenizers.Tokenizer.from_file(str(tmp_path / "ours.json"))
@@ -108,7 +108,7 @@ def test_pre_tokenizers(stage: stages.Json, tmp_path: Path) -> None:
 
 
 def test_scripts_of_all_characters() -> None:
-    """Beside themselves, beside letters of two scripts, and behind a space."""
+    """Next to each other, next to letters of two scripts, and behind a space."""
     theirs, ours = tokenizers.pre_tokenizers.UnicodeScripts(), PreTokenizer("unicode-scripts")
     # Higher planes have few scripts.
     for start in (*range(0, 0x20000, 64), *range(0x20000, 0x110000, 64 if THOROUGH else 4096)):
@@ -134,7 +134,7 @@ def test_byte_level_pre_tokenizers(stage: stages.Json, tmp_path: Path) -> None:
     check(stages.file("bytes", pre_tokenizer=stage, decoder=decoder), 2, tmp_path)
 
 
-# One stage of a file may rewrite text before others see it: these have two.
+# One stage of a file may rewrite text before the next ones see it: these have two.
 OTHER_MODELS = ("unigram", "spelled-words", "spelled-pieces")
 REWRITES = [json.dumps(stage) for stage in stages.BYTE_PRE_TOKENIZERS if "Metaspace" in json.dumps(stage)]
 
@@ -177,7 +177,7 @@ def test_byte_level_normalizers_before_other_models(
 
 @pytest.mark.parametrize("stage", stages.NORMALIZERS, ids=name)
 def test_normalizers(stage: stages.Json, tmp_path: Path) -> None:
-    # What is put between characters lies there nowhere, and takes a part of others along.
+    # Text put between characters has no place there, and takes a part of its neighbours along.
     puts = stage["type"] == "Replace" and next(iter(stage["pattern"].values())) in ("", "^", "$", r"\b", "a*")
     check(stages.file("chars", normalizer=stage), 3, tmp_path, offsets=not puts)
 
@@ -244,7 +244,7 @@ def test_post_processors(stage: stages.Json, tmp_path: Path) -> None:
 
 
 def holds_texts(stage: stages.Json, is_pair: bool) -> bool:
-    """Whether each text stands in a template; tokenizers says of one that does not that it is all.
+    """Whether each text occurs in a template; for tokenizers a missing text is the whole.
 
     Behind a template in a sequence it counts the parts of that as texts.
     """
@@ -289,7 +289,7 @@ def test_rows_of_templates_that_repeat_texts(stage: stages.Json, side: Any) -> N
 @pytest.mark.parametrize("stage", [s for s in TEMPLATES if not repeats_texts(s)], ids=name)
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_what_templates_make_of_windows(stage: stages.Json, side: Any) -> None:
-    """Rows that are cut, and their windows, where texts stand in a template once, or never."""
+    """Rows that are cut, and their windows, where texts occur in a template once, or never."""
     file = stages.file("chars", post_processor=stage)
     theirs, ours = tokenizers.Tokenizer.from_str(file), Tokenizer.from_bytes(file.encode())
     n = 0

@@ -20,7 +20,7 @@ def spelled(pieces: list[tuple[bytes, bytes]]) -> list[str]:
 
 
 def byte_table() -> list[str]:
-    """The published table: printable bytes represent themselves, the others follow U+0100."""
+    """The published table: printable bytes represent themselves, the rest follow U+0100."""
     printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
     others = iter(range(256))
     return [chr(byte) if byte in printable else chr(256 + next(others)) for byte in range(256)]

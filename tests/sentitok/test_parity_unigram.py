@@ -24,7 +24,7 @@ MODELS = {
     "xlnet": "xlnet-base-cased/spiece.model",
     "botchan": "sentencepiece-botchan-1000/test_model.model",
 }
-#: Where a character is looked at: alone, in words, beside spaces and marks.
+#: Contexts of a character: alone, in words, next to spaces and marks.
 CONTEXTS = [
     *[("", ""), ("a", "b"), (" ", " "), ("a ", "b")],
     *[("▁", "▁"), ("\u0301", "\u0301"), ("é", "\u0301x"), ("中", "文")],
@@ -80,7 +80,7 @@ def test_one_long_text(name: str) -> None:
 
 
 # Planes 4 to 13, 15 and 16 hold no assigned character, so that no normalizer knows one of another.
-# By default every second assigned character stands in one of the contexts, and of the others some do.
+# By default every second assigned character occurs in one of the contexts, and of the rest some do.
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("context", range(len(CONTEXTS)))
 def test_every_character(context: int, every: bool) -> None:

@@ -1,7 +1,7 @@
 """Training WordPiece by frequency against tokenizers, id for id, over the shared data.
 
 tokenizers numbers the symbols with `##` in the order of a hash map, and these
-ids decide ties: two of its own runs may give other tokens. Given these symbols
+ids decide ties: two runs of it may give different tokens. Given these symbols
 as special tokens, in order, it gives one result, and that is compared. Left to
 itself it is run in separate processes, as each has another order.
 """

@@ -1,6 +1,6 @@
 r"""Patterns of users and of tokenizer.json against tokenizers: what `\w`, `\b` and the like mean.
 
-Every code point stands alone and between others; the reference is the wheel.
+Every code point occurs alone and between other characters; the reference is the wheel.
 """
 
 import itertools
@@ -13,7 +13,7 @@ from tokenizers import Regex, pre_tokenizers
 
 from sentitok import FormatError, PreTokenizer, Tokenizer
 
-#: Ideographs, Hangul and what is above them, except for tags, are much alike: of these every 61st.
+#: Ideographs, Hangul and higher code points, except for tags, are much alike: of these every 61st.
 ALIKE = [range(0x3500, 0x9F00), range(0xAD00, 0xD700), range(0x20100, 0xE0000), range(0xE0200, 0x110000)]
 OTHERS = [range(0x3500), range(0x9F00, 0xAD00), range(0xD700, 0xD800), range(0xE000, 0x20100)]
 OTHERS.append(range(0xE0000, 0xE0200))
@@ -156,7 +156,7 @@ def test_words_of_the_report(text: str) -> None:
 
 
 def random_pattern(source: random.Random, depth: int = 3) -> str:
-    """A pattern that both dialects know; what is repeated is never nothing."""
+    """A pattern that both dialects know; repeated parts never match the empty string."""
     if depth == 0 or source.random() < 0.3:
         return source.choice(
             [r"\w", r"\W", r"\s", r"\d", r"[\w-]", "[^a]", "a", "é", ".", r"\h", r"\p{L}", "[[:punct:]]"]

@@ -32,7 +32,7 @@ SETTINGS = {
     "RAY_AUTH_MODE": "disabled",
     "RAY_USAGE_STATS_ENABLED": "0",
     "PYSPARK_SUBMIT_ARGS": "--master local[2] --driver-memory 512m --conf spark.ui.enabled=false "
-    # One compiler: the better one takes 9 of 27 s of processor time, and is not worth it in a short run.
+    # One compiler: the better one takes 9 of 27 s of processor time, which a short run does not gain back.
     "--conf spark.sql.shuffle.partitions=2 --driver-java-options -XX:TieredStopAtLevel=1 pyspark-shell",
     "SPARK_LOCAL_IP": "127.0.0.1",
 }

@@ -1,6 +1,6 @@
 """Folders of models: `from_pretrained`, `save_pretrained`, `to_transformers`, `settings`.
 
-What transformers makes of a folder is what is made of it here: ids, special tokens, templates.
+The same as in transformers for a folder: ids, special tokens, templates.
 """
 
 import copy

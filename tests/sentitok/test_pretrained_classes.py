@@ -1,7 +1,7 @@
 """Folders without tokenizer.json: what `from_pretrained` makes of them is what transformers' class makes.
 
-Each class on a small vocabulary and with its settings. Not for folders with a tokenizer.json:
-`test_pretrained.py`.
+Each class on a small vocabulary and with its settings. `test_pretrained.py` tests folders with a
+tokenizer.json.
 """
 
 import json
@@ -36,7 +36,7 @@ NAMED = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>"]
 
 @pytest.fixture(scope="module")
 def vocabularies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Folders with a vocabulary and nothing beside it."""
+    """Folders with only a vocabulary."""
     names = ("gpt2", "bert", "spm-bpe", "spm-unigram", "gpt1", "clip")
     folders = {name: tmp_path_factory.mktemp(name) for name in names}
     for name, specials, cut in (
@@ -175,7 +175,7 @@ def token(content: str, **flags: bool) -> dict[str, Any]:
     return {"content": content, "special": True, **rules, **flags}
 
 
-# What the files beside a vocabulary say of added tokens; ids count from the size of the vocabulary.
+# Added tokens in the files next to a vocabulary; ids count from the size of the vocabulary.
 DECODER = {"0": token("<d>"), "1": token("<e>", special=False, normalized=True, lstrip=True)}
 CONFIGS: dict[str, dict[str, Any]] = {
     "nothing": {},

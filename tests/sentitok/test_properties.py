@@ -184,7 +184,7 @@ def test_each_token_encodes_to_itself(model: Tokenizer) -> None:
         raw = model.id_to_bytes(id)
         assert raw is not None
         text = raw.decode("utf-8", "ignore")
-        # What is split is not a token of the model, what is not text is split at the border.
+        # A split text is not a token of the model, an invalid one is split at the border.
         if text.encode() == raw and splitter.pieces(text) == [text] and not text.startswith("<0x"):
             assert model.encode(raw).ids.tolist() == [id]
             seen += 1

@@ -24,7 +24,7 @@ from oracles.model_file import bpe_model
 from oracles.random_bpe import CHAR_TO_BYTE, json_file, spelled, texts_over, words_of
 from sentitok import FormatError, Tokenizer
 
-# What a format leaves out is said; ids are what is compared here.
+# Parts that a format leaves out are warned of; here ids are compared.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 # Models of each order: enough for every run, and those of `make test-slow`.
@@ -163,7 +163,7 @@ class Draws:
 
 
 def check_distribution(found: Counter[Ids], ways: Mapping[Ids, float], deviations: float) -> None:
-    """No outcome is off by more; two draws are allowed, as what is rare is not normal."""
+    """No outcome is off by more; two draws are allowed, as rare outcomes are not normal."""
     n = found.total()
     assert set(found) <= set(ways)
     assert math.isclose(sum(ways.values()), 1)

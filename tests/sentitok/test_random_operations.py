@@ -29,7 +29,7 @@ NEW = "<|new|>"
 
 
 def ids_of(tokenizer: Tokenizer, given: str, **options: Any) -> list[int] | None:
-    """The ids, or `None` for a text that has none."""
+    """The ids, or `None` for a text without ids."""
     try:
         ids: list[int] = tokenizer.encode(given, **options).ids.tolist()
     except EncodeError:

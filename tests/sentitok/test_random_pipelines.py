@@ -23,7 +23,7 @@ MANY = 20_000
 TEXTS = 5
 #: How tokenizers is called ends in one of these where a file or a text is beyond it.
 BEYOND = (Exception, BaseException)
-#: What is refused on reading, with the reason; see "Files that are refused" in docs/explanation/exactness.md.
+#: Files refused on reading, with the reason; see "Files that are refused" in docs/explanation/exactness.md.
 REFUSED = re.compile(r"not supported|cannot be step|is not in the vocabulary|takes it as id|occurs twice")
 
 Difference = tuple[str, Any]
@@ -49,13 +49,13 @@ def hugging_face(case: Pipeline) -> tokenizers.Tokenizer | None:
 
 
 def pattern(made: tokenizers.Tokenizer, token: tokenizers.AddedToken) -> str:
-    """What is looked for in a text."""
+    """The string that is searched for in a text."""
     normalizer = made.normalizer if token.normalized else None
     return str(normalizer.normalize_str(token.content)) if normalizer else str(token.content)
 
 
 def is_documented(case: Pipeline, made: tokenizers.Tokenizer) -> bool:
-    """Whether ids may differ: of a token that begins with white space beside one with `rstrip`, and of
+    """Whether ids may differ: of a token that begins with white space next to one with `rstrip`, and of
     tokens that the normalizer makes alike."""
     tokens = made.get_added_tokens_decoder().values()
     patterns = [pattern(made, token) for token in tokens]
@@ -65,7 +65,7 @@ def is_documented(case: Pipeline, made: tokenizers.Tokenizer) -> bool:
 
 
 def text_may_differ(case: Pipeline, made: tokenizers.Tokenizer) -> bool:
-    """Whether an added token is decoded otherwise: one that the normalizer changes, or one beside
+    """Whether an added token is decoded differently: one that the normalizer changes, or one next to
     ByteLevel that is spelled by characters of bytes."""
     tokens = made.get_added_tokens_decoder().values()
     changed = any(pattern(made, token) != token.content for token in tokens)
@@ -76,8 +76,8 @@ def text_may_differ(case: Pipeline, made: tokenizers.Tokenizer) -> bool:
 
 
 def offsets_are_theirs(case: Pipeline) -> bool:
-    """Whether offsets are to be compared: not those of what is put in front, of what several
-    characters became, and of tokens that stand for bytes, a prefix or a suffix."""
+    """Whether offsets are to be compared: not those of text put in front, of text that several
+    characters became, and of tokens that represent bytes, a prefix or a suffix."""
     model, stages = case.file["model"], json.dumps([case.file["normalizer"], case.file["pre_tokenizer"]])
     if case.kind == "bytes":
         affixes = model["continuing_subword_prefix"] or model["end_of_word_suffix"]

@@ -39,7 +39,7 @@ def saved(tokenizer: Tokenizer, path: Path) -> bool:
 
 
 def check_doctor(tokenizer: Tokenizer, model: Model) -> None:
-    """No text becomes what is called unreachable; all that is clearly lost is called so."""
+    """No text becomes a piece called unreachable; all clearly lost pieces are called so."""
     unreachable = set(tokenizer.doctor()["unreachable"])
     alphabet = model.alphabet.replace("▁", " ") + "z"
     short = unigram_models.strings(alphabet, 6 if len(alphabet) < 4 else 5)
@@ -67,7 +67,7 @@ def check_ways(tokenizer: Tokenizer, model: Model, texts: list[str]) -> None:
     for text in texts[:4]:
         spelled = text.replace(" ", "▁")[:6]
         ways = unigram_models.ways(model, spelled)
-        # With unknown characters there are ways beside those.
+        # With unknown characters there are further ways.
         if not ways or any(c not in model.usable() for c in spelled) or not spelled:
             continue
         found = [(tuple(ids.tolist()), score) for ids, score in tokenizer.n_best(spelled, 50)]
@@ -178,7 +178,7 @@ def test_a_piece_that_is_not_used_stays_unused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pieces", "message"),
     [
-        # Without others that write its text, tokenizers would use it.
+        # Without other pieces that write its text, tokenizers would use it.
         ([("b", "normal"), ("c", "unused")], "not used"),
         ([("b", "normal"), ("bc", "unused")], "not used"),
         # Its score would be the least, and set what an unknown character costs.

@@ -1,4 +1,4 @@
-"""Files without an end: devices, pipes, lines and rows that go on and on."""
+"""Files without an end: devices, pipes, endless lines and rows."""
 
 import os
 import resource

@@ -92,7 +92,7 @@ def counted(text: bytes = TEXT) -> sentitok.WordCounts:
     return counts
 
 
-# What is a URL, and how it is shown.
+# Which strings are URLs, and how they are shown.
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_a_web_server_with_and_without_ranges(web: Web, small_blocks: None, rang
 
 
 def test_each_block_is_asked_for_once(web: Web, small_blocks: None) -> None:
-    """The last block too, which is shorter than the others."""
+    """The last block too, which is the shortest."""
     data = web.files["/b.txt"] = TEXT * (5 * (4 << 20) // len(TEXT))
     asked: dict[str, list[str | None]] = {}
     for reader, path in ((remote.read_bytes, "/a.txt"), (sentitok.count, "/b.txt")):
@@ -637,7 +637,7 @@ def test_data_sets_of_the_hub_are_read(tmp_path: Path, monkeypatch: pytest.Monke
         with pytest.raises(FileNotFoundError, match=r"none\.txt"):
             remote.read_bytes(f"{folder}/none.txt")
         file = remote.Input(f"{folder}/a.txt")
-        # Equally long, so only the name that git gives the content tells.
+        # Equally long, so only the name that git gives the content differs.
         web.files["/datasets/team/texts/resolve/main/data/a.txt"] = TEXT.swapcase()
         with pytest.raises(OSError, match=r"changed.*a\.txt"):
             file.check()

@@ -1,7 +1,7 @@
 """Stretches of malformed text that come again: each becomes what it is alone.
 
 Texts of a kilobyte and more keep what became of their short stretches; shorter
-ones do not, and are what the others are held against.
+ones do not, and are the reference for the rest.
 """
 
 import functools
@@ -93,7 +93,7 @@ def test_a_long_text_is_what_its_parts_are(kind: str, specials: Any) -> None:
 
 
 def test_the_start_of_a_text_is_like_no_other() -> None:
-    """What is put before a text stands before its first stretch alone."""
+    """A string put before a text is put before its first stretch alone."""
     made = train_bpe(texts=["a b ab " * 50], vocab_size=270, pre_tokenizer="gpt2-prefix-space")
     text = b"ab\xff" * 500
     short = made.encode(b"ab\xffab\xff").ids.tolist()

@@ -205,7 +205,7 @@ def test_a_corpus_that_is_used_up_ends_training() -> None:
     tokenizer = train_bpe(texts=lines, vocab_size=60, method="sentencepiece")
     assert tokenizer.report is not None
     assert "pairs of count 0" in tokenizer.report.stop
-    # Theirs goes on, with what no text holds.
+    # Theirs continues, with pieces that no text has.
     padded = theirs(lines, 60)
     names = [padded.id_to_piece(id) for id in range(padded.vocab_size())]
     assert tokenizer.vocab_size <= len(names)

@@ -80,7 +80,7 @@ def test_carriage_returns_are_what_the_normalizer_makes_of_them(tmp_path: Path) 
     # By the plain normalizer it is a character like any other, to both.
     reference = theirs(paths["crlf"], 1000)
     ours = train_unigram(paths["crlf"], **options)
-    # Theirs alone has pieces of what stands at a line end, such as `▁\r`: docs/explanation/exactness.md.
+    # Theirs alone has pieces that end a line, such as `▁\r`: docs/explanation/exactness.md.
     assert share(ours, reference) >= 0.95
     assert ours.token_to_id("\r") is not None
     assert reference.piece_to_id("\r") != reference.unk_id()
@@ -155,7 +155,7 @@ def test_the_fingerprint_of_a_saved_model(method: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [True, False])
 @pytest.mark.parametrize("only", [True, False])
 def test_where_spaces_stand(suffix: bool, only: bool) -> None:
-    """Models of theirs are read and written with equal ids; what is trained here has their rules."""
+    """Models of theirs are read and written with equal ids; models trained here have their rules."""
     spaced = ["  indented   code  = x", "    if  a:   b", "\u3000 x    y", ""]
     lines = wrapped("sherlock-holmes.txt", 60)[:3000] + spaced * 20
     options: dict[str, Any] = {"treat_whitespace_as_suffix": suffix, "allow_whitespace_only_pieces": only}

@@ -1,6 +1,6 @@
-"""Spans told by the ids, against those that the model tells while it encodes.
+"""Spans found by the ids, against those that the model gives while it encodes.
 
-`encode_segments` of one text is the definition: there the model says of each token what it
+`encode_segments` of one text is the reference implementation: there the model says of each token what it
 covers. `encode` and `encode_batch` find it by the ids alone, and fall back to the model where
 these leave it open: unknown characters, bytes, added tokens.
 """
@@ -28,7 +28,7 @@ NAMES = (
     *("Mistral", "Mistral as .json", "Mistral as Metaspace"),
     *("T5", "T5 as .json", "XLNet", "XLNet as .json", "BERT", "BERT, cased"),
 )
-#: What may go wrong: marks and bytes spelled out, added tokens, unknown characters beside known ones.
+#: Difficult parts: marks and bytes spelled out, added tokens, unknown characters next to known ones.
 PARTS = [
     *("▁", " ", "  ", "\n", "a", "the", " the", "é", "e\u0301", "日", "本", "中文", "😀", "\ufdfa", "ﬁ", "İ"),
     *("<unk>", "[UNK]", "<s>", "</s>", "<0x0A>", "<0x", "<", "~", "{", "##", "##s", "[MASK]", "\u200d"),
@@ -94,7 +94,7 @@ def as_json(base: str) -> Any:
 
 
 def check(tokenizer: Tokenizer, text: str | bytes) -> None:
-    """Every way to the spans of a text gives those of the definition."""
+    """Every way to the spans of a text gives those of the reference implementation."""
     whole = tokenizer.encode_segments([text])
     for unit in ("bytes", "chars"):
         options: Any = {"unit": unit, "trim": False}
@@ -145,7 +145,7 @@ def test_added_tokens_in_a_text(name: str) -> None:
         id = tokenizer.token_to_id("<x>")
         for at, span in zip(lazy.ids.tolist(), offsets.tolist(), strict=True):
             assert (at == id) == (encoded[span[0] : span[1]] == b"<x>")
-        # The pieces between are spans of their own: nothing of a token's text is in them.
+        # The pieces between are separate spans: nothing of a token's text is in them.
         places = [span for at, span in zip(lazy.ids.tolist(), offsets.tolist(), strict=True) if at != id]
         assert all(b"x" not in encoded[start:end] for start, end in places)
 
@@ -174,7 +174,7 @@ def test_spans_that_are_as_they_stand_are_one_array() -> None:
 @pytest.mark.parametrize(
     ("model", "letters"),
     [
-        # Unknown characters merge with others, as the unknown token is `b`.
+        # Unknown characters merge with known ones, as the unknown token is `b`.
         (
             {
                 "type": "BPE", "unk_token": "b", "fuse_unk": True,
@@ -182,7 +182,7 @@ def test_spans_that_are_as_they_stand_are_one_array() -> None:
             },
             "bA?é",
         ),
-        # Text may become the unknown token, which is one with unknown characters beside it.
+        # Text may become the unknown token, which is one with unknown characters next to it.
         (
             {"type": "BPE", "unk_token": "b", "fuse_unk": True, "vocab": {"b": 0, "A": 1}, "merges": []},
             "bA?",

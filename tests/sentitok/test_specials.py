@@ -103,7 +103,7 @@ def test_raise_gives_what_none_gives() -> None:
     made.add_tokens(["ab"])
     made.add_special_tokens([tokenizers.AddedToken("ab b", single_word=True)])
     ours = Tokenizer.from_bytes(made.to_str().encode())
-    # The special token does not stand alone, but hides the other one from the search for all.
+    # The special token is not alone, but hides the other one from the search for all.
     text = "ab ba"
     assert ours.encode(text, specials="raise").ids.tolist() == ours.encode(text).ids.tolist() == [3, 2, 1, 0]
     assert ours.encode(text, specials="all").ids.tolist() == made.encode(text).ids

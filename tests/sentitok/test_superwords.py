@@ -1,4 +1,4 @@
-"""Superwords: equal to the literal algorithms, in tokenizers, in every option, and what is refused."""
+"""Superwords: equal to the literal algorithms, in tokenizers, in every option, and refusals."""
 
 import json
 import random

@@ -163,7 +163,7 @@ def test_convert_and_info(tokens: list[bytes], tmp_path: Path) -> None:
 
 
 def test_damaged_files_are_read_or_refused(tokens: list[bytes]) -> None:
-    """Cut, repeated and changed bytes; a panic would be no FormatError."""
+    """Cut, repeated and changed bytes; a panic would not be a FormatError."""
     draw = random.Random(5)
     content = json.dumps(file_of(tokens[:280])).encode()
     read = 0

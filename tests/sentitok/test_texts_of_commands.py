@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-# Commands that read bad.txt, and where the number of invalid places stands in what they print as JSON.
+# Commands that read bad.txt, and the key of the number of invalid places in their JSON.
 READERS = [
     ("eval tokenizer.json bad.txt", "eval"),
     ("compare tokenizer.json tokenizer.json bad.txt", "compare"),

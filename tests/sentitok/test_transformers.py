@@ -1,4 +1,4 @@
-"""What is saved here, loaded by transformers: the same ids, the same text.
+"""Files saved here, loaded by transformers: the same ids, the same text.
 
 transformers runs the file in tokenizers; these tests are about the files around
 it, and about the classes that people load them with.
@@ -96,7 +96,7 @@ def test_bytes_come_back_as_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["t5/spiece", "xlnet-base-cased/spiece", "mistral-7b-v0.1/tokenizer"])
 def test_sentencepiece_models_load(name: str, tmp_path: Path) -> None:
-    """XLNet has pieces of the user's: `.` and others, which no rule touches in texts like
+    """XLNet has user-defined pieces: `.` and more, which no rule touches in texts like
     these. Mistral has runs of spaces that all have one score."""
     ours = Tokenizer.from_sentencepiece(shared_data.folder() / "vocabs" / f"{name}.model")
     with warnings.catch_warnings(record=True) as caught:

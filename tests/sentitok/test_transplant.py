@@ -1,4 +1,4 @@
-"""`sentitok.transplant`: a model under another tokenizer, compared with a slow definition of each row."""
+"""`sentitok.transplant`: a model under another tokenizer, compared with a slow computation of each row."""
 
 import json
 import os

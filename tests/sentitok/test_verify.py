@@ -1,4 +1,4 @@
-"""`sentitok verify`, and folders of data sets: what is whole, what is not, and which file."""
+"""`sentitok verify`, and folders of data sets: whole and damaged ones, and the damaged file."""
 
 import json
 import os

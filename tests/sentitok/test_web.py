@@ -1,4 +1,4 @@
-"""The server of the page: its JSON, its limits, what it tells nobody; by requests to a real one."""
+"""The server of the page: its JSON, its limits, its secrets; by requests to a real one."""
 
 import logging
 import re
@@ -122,7 +122,7 @@ def test_about(client: Client, tokenizers: dict[str, TokenizerModel]) -> None:
     assert client.json("/api/health") == {"status": "ok"}
 
 
-# Path, body, status, what is said.
+# Path, body, status, message.
 REFUSED: list[tuple[str, Any, int, str]] = [
     ("/api/tokenize", {}, 400, "text: expected a text"),
     ("/api/tokenize", {"text": 7}, 400, "text: expected a text"),

@@ -1,4 +1,4 @@
-"""`WordCounts` and counting: a mapping, mergeable, the same by every road."""
+"""`WordCounts` and counting: a mapping, mergeable, the same by every code path."""
 
 import gzip
 from collections import Counter

@@ -1,6 +1,6 @@
 """The cases of tiktoken's own test suite, restated; each runs on any library of its calls.
 
-Source of the cases: openai/tiktoken 0.14, `tests`; what is asked and what comes is taken as facts,
+Source of the cases: openai/tiktoken 0.14, `tests`; the calls and their results are taken as facts,
 the words are ours. `suite.NAMES` names all its cases; `docs/reference/compat-tiktoken.md` counts them.
 """
 

@@ -73,7 +73,7 @@ def _(lib: Library) -> None:
 
     @given(st.lists(st.sampled_from(known), min_size=1, max_size=20))
     def holds(drawn: list[int]) -> None:
-        # Ids as drawn may be no text; those of what they decode to are.
+        # Ids as drawn may not be text; the ids of their decoded text are.
         ids = enc.encode(enc.decode(drawn, errors="ignore"), allowed_special="all")
         assert enc.decode_with_offsets(ids)[1] == slow_offsets(enc, ids)
 

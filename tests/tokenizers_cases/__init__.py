@@ -1,8 +1,8 @@
 """The cases of tokenizers' own Python test suite, restated; each runs on any library of its calls.
 
-Source of the cases: huggingface/tokenizers, `bindings/python/tests`, of version 0.23; what is asked
-and what comes is taken as facts, the words are ours. `suite.NAMES` names all its cases;
-`docs/reference/compat-tokenizers.md` lists those that do not pass, each with its reason.
+Source of the cases: huggingface/tokenizers, `bindings/python/tests`, of version 0.23; the calls
+and their results are taken as facts, the words are ours. `suite.NAMES` names all its cases;
+`docs/reference/compat-tokenizers.md` lists the failing ones, each with its reason.
 """
 
 from restated import Cases, Library, pickled

@@ -19,7 +19,7 @@ def small(lib: Library) -> Any:
 
 
 def same_later(lib: Library, given: Any, tokenizer: Any = None, **options: Any) -> None:
-    """What is awaited is what is called."""
+    """An awaited call gives the result of the call."""
     tokenizer = tokenizer or small(lib)
 
     async def both() -> None:

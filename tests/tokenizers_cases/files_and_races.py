@@ -92,7 +92,7 @@ def _(lib: Library) -> None:
 
 
 def racing(*calls: Callable[[], object]) -> None:
-    """Threads that go on calling for a moment."""
+    """Threads that continue calling for a moment."""
     stop = threading.Event()
 
     def again(call: Callable[[], object]) -> None:

@@ -91,7 +91,7 @@ def _(lib: Library) -> None:
 
 
 def modifies(lib: Library, kind: Any, options: dict[str, Any], **changes: Any) -> None:
-    """A trainer keeps its options, and takes others."""
+    """A trainer keeps its options, and takes new ones."""
     trainer = kind(vocab_size=12345, show_progress=False, special_tokens=["1", "2"], **options)
     assert trainer.special_tokens == [lib.AddedToken(text, special=True) for text in "12"]
     for name, value in {"vocab_size": 12345, "show_progress": False, **options}.items():

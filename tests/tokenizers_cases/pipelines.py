@@ -47,7 +47,7 @@ def toured(lib: Library) -> Any:
 
 @case(TOUR + "test_quicktour")
 def _(lib: Library) -> None:
-    """With a vocabulary of the tour's own sentences instead of Wikipedia's."""
+    """With a vocabulary of the tour's sentences instead of Wikipedia's."""
     tokenizer, text = toured(lib), " ".join(HELLO)
     found = tokenizer.encode(text)
     assert found.tokens == [*PARTS[0], *PARTS[1]]

@@ -1,4 +1,4 @@
-"""Cases of `test_tokenizer.py`: added tokens, and what is printed."""
+"""Cases of `test_tokenizer.py`: added tokens, and printed output."""
 
 from . import Library, case, pickled
 

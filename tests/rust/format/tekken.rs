@@ -1,4 +1,4 @@
-//! tekken.json: what is read, what is refused, and that it comes back as it was.
+//! tekken.json: files that are read, files that are refused, and that they come back as they were.
 
 use sentitok::tokenizer::added_tokens::Specials;
 use sentitok::{EncodeOptions, Error, Tokenizer};

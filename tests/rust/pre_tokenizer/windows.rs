@@ -8,7 +8,7 @@ use super::nameless::nameless;
 use super::{FULL, REPRESENTATIVES, Random, split_by};
 use crate::With;
 
-/// Stretches of running text, and what is hard about each script.
+/// Stretches of running text, with the difficulties of each script.
 const STRETCHES: [&str; 26] = [
     " the quick brown fox",
     " don't we'LL they'Re I'm",

@@ -135,7 +135,7 @@ pub(super) fn all_ways(pieces: &Pieces, scores: &[Option<f64>], unknown: f64, te
     ways
 }
 
-/// What [`Random`] draws, by the definition: every arc of every place at hand.
+/// The draws of [`Random`], by the reference implementation: every arc of every place at hand.
 pub(super) fn drawn(
     longest: usize,
     text: &str,

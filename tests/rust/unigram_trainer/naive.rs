@@ -110,7 +110,7 @@ fn seeds(options: &UnigramTrainer, counts: &Counts, alphabet: &BTreeMap<char, u6
                         }
                     }
                     (Method::SentencePiece, next) => {
-                        // A space begins the next word; others are written as one that begins alike.
+                        // A space begins the next word; any other character becomes one that begins alike.
                         let next = next.filter(|c| alphabet.contains_key(c)).unwrap_or(&'▁');
                         entry.1.insert(Next::Byte(next.to_string().as_bytes()[0]));
                     }
@@ -130,7 +130,7 @@ fn seeds(options: &UnigramTrainer, counts: &Counts, alphabet: &BTreeMap<char, u6
     seeds
 }
 
-/// Every piece in a word as (start, end, text, score); a character that is no
+/// Every piece in a word as (start, end, text, score); a character that is not a
 /// piece has no text.
 fn places<'a>(word: &[char], scores: &'a Scores, but: &str) -> Vec<(usize, usize, Option<&'a str>, f64)> {
     let unknown = scores.values().copied().fold(f64::INFINITY, f64::min) - 10.0;
@@ -153,7 +153,7 @@ fn log_add(a: f64, b: f64) -> f64 {
     if most == f64::NEG_INFINITY { most } else { most + ((a - most).exp() + (b - most).exp()).ln() }
 }
 
-/// What SentencePiece takes for the most frequent character beside itself:
+/// The characters that SentencePiece counts like its most frequent character:
 /// `foreign` characters, and all without a piece.
 struct First<'a> {
     text: &'a str,
@@ -230,7 +230,7 @@ fn best<'a>(
     Some((path, score))
 }
 
-/// What is kept of the pieces; `None` when rounding decides.
+/// The kept pieces; `None` when rounding decides.
 fn prune(
     counts: &Counts,
     scores: &Scores,
