@@ -177,8 +177,13 @@ fmt: $(STAMP)/dev
 docs: $(STAMP)/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-# sdist, wheel and crate into dist/, checked and tried; uploads nothing.
-dist: $(STAMP)/dev
+# What checks how an index will show a package.
+$(STAMP)/dist: $(STAMP)/maturin
+	$(INSTALL) "twine>=6.2"
+	touch $@
+
+# sdist, wheel (by the release profile) and crate into dist/, checked and tried; uploads nothing.
+dist: $(STAMP)/dist
 	$(BIN)/python scripts/dist.py
 
 clean:

@@ -2,6 +2,7 @@
 
     dist.py            sdist, wheel and crate into dist/
     dist.py --notes    prints the section of the version in CHANGELOG.md: the message of its tag
+    dist.py --tag TAG  checks that the tag, the version, CHANGELOG.md and the files in dist/ agree
 
 The sdist and the crate hold what git knows of their folders, and nothing else; the wheel holds the
 Python files and the extension. Each is installed into an empty environment, from the index only what
@@ -61,6 +62,26 @@ def notes(changelog: str, version: str) -> str:
     if found is None:
         raise SystemExit(f"CHANGELOG.md has no section '## {version}'; rename '## Unreleased'")
     return re.sub(r"^#+ ", "", found[0].strip(), flags=re.M) + "\n"
+
+
+def tag_problems(tag: str, version: str, changelog: str, packages: list[str]) -> list[str]:
+    """Returns a line for each thing that does not fit the tag of a release.
+
+    Args:
+        tag: as pushed, such as `v1.2.0`.
+        version: of Cargo.toml.
+        changelog: the text of CHANGELOG.md.
+        packages: the names of the files that would be published.
+    """
+    problems = []
+    if tag != f"v{version}":
+        problems.append(f"the tag is {tag}, and the version of Cargo.toml {version}; make one fit the other")
+    if not re.search(rf"^## {re.escape(version)}\b", changelog, re.M):
+        problems.append(f"CHANGELOG.md has no section '## {version}'")
+    if not packages:
+        problems.append("dist/ has no packages")
+    ours = (f"sentitok-{version}-", f"sentitok-{version}.tar.gz", f"sentitok-{version}.crate")
+    return problems + [f"not of version {version}: {name}" for name in packages if not name.startswith(ours)]
 
 
 def of_git(patterns: tuple[str, ...]) -> set[str]:
@@ -139,6 +160,15 @@ def main() -> int:
     if sys.argv[1:] == ["--notes"]:
         print(notes((ROOT / "CHANGELOG.md").read_text("utf-8"), version()), end="")
         return 0
+    if sys.argv[1:2] == ["--tag"] and len(sys.argv) == 3:
+        packages = sorted(path.name for path in OUT.iterdir()) if OUT.is_dir() else []
+        changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+        problems = tag_problems(sys.argv[2], version(), changelog, packages)
+        print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
+        return 1 if problems else 0
+    if sys.argv[1:]:
+        print(__doc__, file=sys.stderr)
+        return 2
     if not is_described((ROOT / "CHANGELOG.md").read_text("utf-8"), version()):
         print(f"CHANGELOG.md has no section '## {version()}'; write what changed", file=sys.stderr)
         return 1

@@ -71,6 +71,15 @@ def test_the_notes_of_a_tag_are_its_section() -> None:
         dist.notes(changelog, "1.3.0")
 
 
+def test_a_tag_is_of_its_version() -> None:
+    changelog = "# Changelog\n\n## 1.2.0 (today)\n"
+    packages = ["sentitok-1.2.0-cp311-abi3-win_amd64.whl", "sentitok-1.2.0.tar.gz", "sentitok-1.2.0.crate"]
+    assert dist.tag_problems("v1.2.0", "1.2.0", changelog, packages) == []
+    assert len(dist.tag_problems("v1.3.0", "1.2.0", changelog, packages)) == 1
+    assert len(dist.tag_problems("v1.3.0", "1.3.0", changelog, packages)) == 1 + len(packages)
+    assert dist.tag_problems("v1.2.0", "1.2.0", changelog, []) == ["dist/ has no packages"]
+
+
 @pytest.mark.slow
 @needs_git
 @needs_cargo
