@@ -77,7 +77,7 @@ def announce(out: Path | None, output: Output, *, force: bool, option: str = "--
     """
     check_file(out, force=force, option=option)
     if out is not None and out.is_file() and not force:
-        output.note(f"{out} exists; a result that differs goes to {_free_name(out)} (--force replaces {out})")
+        output.note(f"{out} exists, and stays if the result differs")
 
 
 def _check_kind(out: Path) -> None:
@@ -145,9 +145,8 @@ def put_file(out: Path, write: Callable[[Path], object], *, force: bool, keep: b
 
 def _refusal(changed: list[Path], kept: list[Path]) -> str:
     names = ", ".join(map(str, changed))
+    if kept:  # that it exists, `announce` has said
+        new = ", ".join(map(str, kept))
+        return f"the result differs from {names} and is in {new}; --force replaces {names}"
     be, it = ("exists", "it") if len(changed) == 1 else ("exist", "them")
-    if kept:
-        instead = f"the result is in {', '.join(map(str, kept))}; --force replaces {names}"
-    else:
-        instead = f"name another file, or replace {it} with --force"
-    return f"{names} {be} and would change; {instead}"
+    return f"{names} {be} and would change; name another file, or replace {it} with --force"
