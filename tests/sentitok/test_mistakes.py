@@ -191,6 +191,15 @@ def test_what_a_file_can_hold_is_trained(call: str, folder: Path) -> None:
     assert done.code == 0, done.err
 
 
+@pytest.mark.parametrize(("command", "remedy"), [("show", "show < "), ("encode --text", "encode ")])
+def test_the_name_of_a_file_as_text(command: str, remedy: str, folder: Path) -> None:
+    done = run(*command.split(), "corpus.txt", cwd=folder)
+    assert done.code == 0
+    assert f"sentitok {remedy}corpus.txt" in done.err
+    for text in ("corpus", "a" * 5000, "new\nline"):
+        assert run(*command.split(), text, cwd=folder).err == ""
+
+
 def test_numbers_that_are_too_long(folder: Path) -> None:
     long = "9" * 5000
     for call in (["encode", "corpus.txt", "-o", "x", "--shard", f"1/{long}"], ["decode", long]):

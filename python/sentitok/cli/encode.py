@@ -39,6 +39,7 @@ from .texts import (
     MaxLineBytes,
     Threads,
     note_changed_sources,
+    note_file_name,
     note_replaced,
     one_text_from_stdin,
 )
@@ -230,6 +231,7 @@ def encode(
     else:
         refuse("it limits lines of files, and --text is given whole", "max_line_bytes")
         data = os.fsencode(text)
+        note_file_name(output, text, "sentitok encode {} -o DIR")
     name = "stdin" if text is None else "--text"
     given = _checked(data, name, invalid_utf8, output)
     if specials == "none":

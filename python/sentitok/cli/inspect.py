@@ -17,7 +17,7 @@ from .encode import Specials, TokenizerFile, check_specials
 from .loading import load_plain
 from .output import Output, bytes_text, colour, counted, lines, number
 from .special_tokens import note_read_as_text
-from .texts import one_text_from_stdin
+from .texts import note_file_name, one_text_from_stdin
 from .train import COUNTS_MAGIC, counts_header
 
 # Backgrounds of the 256-colour palette, light enough for black text; each
@@ -56,6 +56,8 @@ def show(
     output = Output("sentitok.show/1", as_json=as_json, quiet=quiet)
     text = None if text == "-" else text
     given: str | bytes = one_text_from_stdin(output) if text is None else text
+    if text is not None:
+        note_file_name(output, text, "sentitok show < {}")
     # 2026-11-23: checked by the extension
     encoding = tokenizer.encode(given, specials=specials)  # type: ignore[arg-type]
     if specials == "none":

@@ -3,6 +3,7 @@
 Texts that are trained on, counted or encoded to files may be kept as bytes, and are read by the library.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ __all__ = [
     "Threads",
     "check_stdin",
     "note_changed_sources",
+    "note_file_name",
     "note_replaced",
     "one_text_from_stdin",
 ]
@@ -189,6 +191,19 @@ def _begins_with_object(data: bytes) -> bool:
         return isinstance(json.loads(first), dict)
     except (ValueError, RecursionError):
         return False
+
+
+def note_file_name(output: Output, text: str, remedy: str) -> None:
+    """Says that a text is also the name of a file, which is not read.
+
+    Args:
+        output: of the command.
+        text: the text that was typed.
+        remedy: what to type to read the file; `{}` is its name.
+    """
+    with contextlib.suppress(OSError, ValueError):  # a text that cannot be a name
+        if Path(text).is_file():
+            output.note(f"{text} is taken as text; to read the file of that name: {remedy.format(text)}")
 
 
 def note_replaced(output: Output, paths: Sequence[str | Path], replaced: int) -> None:
