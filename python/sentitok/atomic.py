@@ -20,7 +20,7 @@ from typing import Any
 
 from .messages import local_names
 
-__all__ = ["PREFIX", "json_bytes", "naming", "write", "writing", "writing_folder"]
+__all__ = ["PREFIX", "json_bytes", "naming", "new_folder", "write", "writing", "writing_folder"]
 
 PREFIX = ".sentitok-"
 # Files that may name other files; a local copy of a URL is called by the URL there.
@@ -69,8 +69,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[Path]:
     path = Path(path)
     if path.is_dir():  # found before the body has worked for hours
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    with naming(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with naming(path), new_folder(path.parent):
         prefix = _prefix(path.name)
         _remove_leftovers(path.parent, prefix)
         temporary, lock = _locked(path.parent, prefix)
@@ -99,8 +98,7 @@ def writing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     path = Path(path)
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
-    with naming(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with naming(path), new_folder(path.parent):
         prefix = _prefix(path.name)
         _remove_leftovers(path.parent, prefix)
         mark, lock = _locked(path.parent, prefix)
@@ -123,6 +121,23 @@ def writing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             with suppress(OSError):
                 mark.unlink(missing_ok=True)
             os.close(lock)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[None]:
+    """Makes a folder, and those that it is in, unless they are there.
+
+    If the body raises, those that were made are removed again, unless other files are in them.
+    """
+    made = [] if path.is_dir() else [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # not empty
+            for folder in made:
+                folder.rmdir()
+        raise
 
 
 @contextmanager

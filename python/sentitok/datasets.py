@@ -278,7 +278,7 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"], Shuffled):
             masked = zip(self.directories, map(is_masked, self.manifests), strict=True)
             raise ValueError(
                 f"{next(one for one, is_there in masked if not is_there)} has no mask; encode its chats with "
-                "--chat DIR --mask (mask='assistant' in Python)"
+                "mask='assistant'"
             )
         return self._stream(self._masks, np.dtype(np.uint8), start, stop).astype(np.bool_)
 
@@ -417,7 +417,7 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"], Shuffled):
             more = f" and {len(uncovered) - 1} more" if len(uncovered) > 1 else ""
             warnings.warn(
                 f"{uncovered[0]}{more}: not covered, as the manifest has no SHA-256 of it; "
-                "encode again with resume=False (--force) to have one",
+                "encode again with resume=False to have one",
                 stacklevel=2,
             )
 
@@ -546,14 +546,13 @@ class PackedRows(Sequence[PackedBatch], Shuffled):
         for one, packing in zip(dataset.directories, packings, strict=True):
             if packing is None or packing != packings[0]:
                 said = "no packed rows" if packing is None else f"{packing}, unlike {dataset.directory}"
-                raise ValueError(
-                    f"{one} has {said}; encode all chats with the same --pack N (pack=N in Python)"
-                )
+                raise ValueError(f"{one} has {said}; encode all chats with the same pack=N")
         masked = [is_masked(manifest) for manifest in dataset.manifests]
         if len({*masked}) > 1:
             raise ValueError(
                 f"{dataset.directories[masked.index(True)]} has a mask and "
-                f"{dataset.directories[masked.index(False)]} does not; encode both with --mask, or neither"
+                f"{dataset.directories[masked.index(False)]} does not; encode both with mask='assistant', or "
+                "neither"
             )
         # One, as each is the first one and not `None`.
         self.length, self.pad_id = next(packing for packing in packings if packing is not None)
@@ -615,7 +614,7 @@ class PackedRows(Sequence[PackedBatch], Shuffled):
             if n_ids > self.length:
                 raise FormatError(
                     f"{self.dataset.directory}: a row has {n_ids} ids, where the manifest says {self.length} "
-                    "at most; encode again with resume=False (--force)"
+                    "at most; encode again with resume=False"
                 )
             ids[row, :n_ids] = self.dataset.stream(before, before + n_ids)
             mask[row, :n_ids] = (

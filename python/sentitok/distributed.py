@@ -645,7 +645,7 @@ def _check_manifest(out_dir: Place, there: Any, wanted: dict[str, Any]) -> None:
         if name not in ("complete", "documents", "tokens", "shards") and found != value:
             raise FormatError(
                 f"{out_dir} holds another data set: {name} is {shown(found)} there and {shown(value)} here; "
-                "name another folder, or start again with resume=False (--force)"
+                "name another folder, or start again with resume=False"
             )
 
 

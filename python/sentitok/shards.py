@@ -271,8 +271,7 @@ def read_manifest(path: Place, *, any_layout: bool = False) -> dict[str, Any]:
     layout = manifest.get("layout")
     if layout != "sentitok" and not any_layout:
         raise FormatError(
-            f"{path}: layout {shown(layout)}; to read it here, encode again with --layout sentitok "
-            "(layout='sentitok' in Python)"
+            f"{path}: layout {shown(layout)}; to read it here, encode again with layout='sentitok'"
         )
     if manifest.get("complete") is not True:
         raise FormatError(f"{path}: not all is written yet; run encode_files again, it resumes from here")

@@ -39,7 +39,7 @@ __all__ = ["Verified", "verify", "verify_counts"]
 Progress = Callable[[str, int, int], object]
 
 _CHUNK = 1 << 20
-_REMEDY = "copy it again from where it is whole, or encode again with --force (resume=False)"
+_REMEDY = "copy it again from where it is whole, or encode again with resume=False"
 
 
 @dataclass(slots=True)

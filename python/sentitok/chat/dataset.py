@@ -12,7 +12,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from .. import remote
 from .._sentitok import EncodeError, FormatError, Tokenizer
 from ..adapters.processes import begin
-from ..atomic import writing
+from ..atomic import new_folder, writing
 from ..documents import Documents, n_bytes
 from ..messages import shown
 from ..numbers import whole
@@ -225,9 +225,7 @@ class _Options:
             else {"default": settings.chat_templates.get(chat_template, chat_template)}
         )
         if not templates:
-            raise ValueError(
-                "this tokenizer has no chat template; give one as chat_template= (--chat-template)"
-            )
+            raise ValueError("this tokenizer has no chat template; give one as chat_template=")
         pad_id = None if pack is None else _pad_id(tokenizer, pad)
         return cls(tokenizer, templates, mask, pack, cut, truncate, pad_id, specials)
 
@@ -258,7 +256,7 @@ def _pad_id(tokenizer: Tokenizer, pad: str | None) -> int:
     if token is None:
         raise ValueError(
             "the tokenizer names no token to fill rows with, neither for padding nor for the end of a text; "
-            "give one as pad= (--pad)"
+            "give one as pad="
         )
     id = tokenizer.token_to_id(token)
     if id is None:
@@ -317,9 +315,19 @@ def _there(
                 if there[name] != value
                 else "holds a data set, and whether it is of the same chats is not known"
             )
-            remedy = "choose another directory, or start again (resume=False, --force)"
+            remedy = "choose another directory, or start again with resume=False"
             raise FileExistsError(errno.EEXIST, f"{said}; {remedy}", str(out))
     return manifest
+
+
+@contextmanager
+def _cleared_on_error(out: Path) -> Iterator[None]:
+    """Removes finished shards if the body raises, because no later call continues after them."""
+    try:
+        yield
+    except BaseException:
+        _clear(out)
+        raise
 
 
 def _clear(out: Path) -> None:
@@ -474,7 +482,7 @@ def _kept(piece: Piece, given: _Options, where: _Chunk, place: int) -> Piece | N
     if given.truncate == "error":
         raise EncodeError(
             f"{where.where(place)}: the chat has {n_ids} ids, and a row {given.pack}; choose longer rows, "
-            "truncate= (--truncate left, right or drop), or cut=True (--pack-cut)"
+            "truncate='left', 'right' or 'drop', or cut=True"
         )
     if given.truncate == "drop":
         return None
@@ -500,9 +508,8 @@ def _write(
     else:
         rows = packed_rows(pieces, given.pack, buffer_tokens)
     shards: list[Shard] = []
-    out.mkdir(parents=True, exist_ok=True)
     writer: _ShardWriter | None = None
-    with ExitStack() as stack:
+    with new_folder(out), _cleared_on_error(out), ExitStack() as stack:
         for row in rows:
             n_ids = sum(len(piece.ids) for piece in row)
             if writer is not None and writer.tokens + n_ids > shard_tokens:

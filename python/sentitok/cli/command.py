@@ -92,6 +92,8 @@ class AnswerIsNoError(Exception):
 
 # The typed flags of the running command, by parameter.
 _typed: ContextVar[dict[str, str]] = ContextVar("_typed", default={})  # noqa: B039  # 2026-11-29: never changed
+# All options of the running command, by what the library calls them: the flag, and the one that turns it off.
+_options: ContextVar[dict[str, tuple[str, str]]] = ContextVar("_options", default={})  # noqa: B039  # 2026-11-30: never changed
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -138,6 +140,7 @@ def with_groups(command: Callable[..., None], groups: Mapping[str, OptionGroup])
 
 # The library's name of an option whose parameter has another name.
 _LIBRARY_NAMES = {
+    "out": "out_dir",
     "pre_tokenizer_name": "pre_tokenizer",
     "special": "special_tokens",
     "user_defined": "user_defined_symbols",
@@ -145,12 +148,36 @@ _LIBRARY_NAMES = {
 }
 
 
-def as_typed(message: str) -> str:
-    """Returns a message that names the options that were typed instead of the library's arguments.
+# What messages of the library advise, and what does the same here. It is an option of another command where
+# a file was made by that one.
+_ADVICE = {
+    "cut=True": "--pack-cut",
+    "mask='assistant'": "--mask",
+    "replace=True": "--force",
+    "resume=False": "--force",
+}
+_ELSEWHERE = {"layout": "--layout", "pack": "--pack", "tensors": "--tensor"}
+_CALLS = {
+    "call Tokenizer.from_tiktoken(path, pattern, special_tokens)": (
+        "type sentitok convert FILE tokenizer.json --pattern NAME"
+    ),
+    "train_bpe(counts=path)": "sentitok train-bpe --counts FILE",
+}
+_STRING = "(?:'[^']*'|\"[^\"]*\")"
+# An argument with its value: strings, a list, a truth value, or anything else, which stays as it is.
+_ARGUMENT = re.compile(
+    rf"(?<![^\s(])([a-z]\w*)=({_STRING}(?:(?:, | or ){_STRING})*|\[(?:{_STRING}|\.\.\.)\]|(?:True|False)\b)?"
+    r"(?![=/])"
+)
 
-    `vocab_size 10 is too small` is `--vocab 10 is too small`, and a key of a configuration such as
-    `data.max_tokens` the option that sets it. A name of one word is replaced only at the beginning:
-    elsewhere `format` is a word.
+
+def as_typed(message: str) -> str:
+    """Returns a message of the library that names options of the running command instead of arguments.
+
+    `vocab_size 10 is too small` is `--vocab 10 is too small` if `--vocab` was typed, and a key of a
+    configuration such as `data.max_tokens` the option that sets it. A name of one word is replaced only at
+    the beginning: elsewhere `format` is a word. With a value it is an argument: `format="lines"` is
+    `--format lines`, also if the option was not typed.
     """
     for name, flag in _typed.get().items():
         called = _LIBRARY_NAMES.get(name, name.replace("__", "."))
@@ -159,7 +186,28 @@ def as_typed(message: str) -> str:
             if before == "^" or not is_a_word:
                 value = r"(?![\w=(]|\.\w| \()( = true\b| =(?= ))?"
                 message = re.sub(rf"{before}`?{re.escape(text)}`?{value}", flag, message)
-    return message
+    for call, typed in _CALLS.items():
+        message = message.replace(call, typed)
+    return _ARGUMENT.sub(_as_option, message)
+
+
+def _as_option(argument: re.Match[str]) -> str:
+    """Writes an argument as an option."""
+    name, value = argument[1], argument[2] or ""
+    # An argument of a call that is advised, as in `pad(side="left")`.
+    if re.search(r"\w\([^()]*$", argument.string[: argument.start()]):
+        return argument[0]
+    if argument[0] in _ADVICE:
+        return _ADVICE[argument[0]]
+    flag, off = _options.get().get(name) or (_ELSEWHERE.get(name, ""), "")
+    if not flag or (value == "False" and not off):
+        return argument[0]
+    if value in ("True", "False"):
+        return flag if value == "True" else off
+    if value:
+        return f"{flag} {re.sub(_STRING, lambda text: text[0][1:-1], value.strip('[].'))}".rstrip()
+    follows = argument.string[argument.end() : argument.end() + 1]
+    return f"{flag} " if follows.strip(",;:.)") else flag
 
 
 def refuse(reason: str, *names: str) -> None:
@@ -186,6 +234,17 @@ def _typed_flags(ctx: Any) -> dict[str, str]:
         is_off = bool(param.secondary_opts) and ctx.params.get(param.name) is False
         flags[param.name] = max(param.secondary_opts if is_off else param.opts, key=len)
     return flags
+
+
+def _all_flags(ctx: Any) -> dict[str, tuple[str, str]]:
+    return {
+        _LIBRARY_NAMES.get(param.name, param.name): (
+            max(param.opts, key=len),
+            max(param.secondary_opts, key=len, default=""),
+        )
+        for param in ctx.command.params
+        if param.param_type_name == "option"
+    }
 
 
 def exit_code(error: BaseException) -> int:
@@ -466,7 +525,7 @@ class Command(TyperCommand):
             raise typer.BadParameter("--json and --quiet exclude each other.", ctx=ctx)
         if str(values.get("out") or values.get("target")) == "-":
             raise typer.BadParameter("results go to files, not to stdout; name one instead of -.", ctx=ctx)
-        typed = _typed.set(_typed_flags(ctx))
+        typed, options = _typed.set(_typed_flags(ctx)), _options.set(_all_flags(ctx))
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = self._say
@@ -494,10 +553,11 @@ class Command(TyperCommand):
             ctx.exit(self.code(error))
         finally:
             _typed.reset(typed)
+            _options.reset(options)
 
     def _say(self, message: Warning | str, *_: Any, **__: Any) -> None:
         """Shows what the library warns of, without the place in our own code."""
-        complain(f"{self.program}: {shortened(str(message))}")
+        complain(f"{self.program}: {shortened(as_typed(str(message)))}")
 
 
 def _beside(error: OSError) -> str:
@@ -515,7 +575,9 @@ def _line(error: Exception) -> str:
     from sentitok import SentitokError
 
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror}{_beside(error)}"
+        # What Python is advised: a command takes files.
+        said = error.strerror.removesuffix("; texts in memory are texts=[...]")
+        return f"{error.filename}: {said}{_beside(error)}"
     known = (SentitokError, UsageError, AnswerIsNoError, OSError, ModuleNotFoundError)
     has_text = isinstance(error, known) and str(error)
     return str(error) if has_text else f"{type(error).__name__}: {error}"

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, refuse
+from .command import (
+    AnswerIsNoError,
+    AsJson,
+    Command,
+    Quiet,
+    Traceback,
+    UsageError,
+    as_typed,
+    examples,
+    refuse,
+)
 from .loading import load_plain
 from .output import Output, Progress, bytes_text, counted
 from .texts import Threads
@@ -59,6 +69,8 @@ def verify(
         for parts in given.values():
             of_parts = [_verified(path, tokenizer, threads, progress) for path in parts]
             _check_together(of_parts)
+            for part in of_parts:
+                part.problems = [as_typed(problem) for problem in part.problems]
             found += of_parts
     n_wrong = sum(len(one.problems) for one in found)
     for one in found:

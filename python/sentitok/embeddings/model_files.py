@@ -203,7 +203,7 @@ def _by_name(model: Model, tensors: _Tensors, n_ids: int) -> list[Table]:
         if tensor.shape[0] - n_ids > max(_MOST_UNUSED, n_ids // 10):
             raise FormatError(
                 f"{file.path}: {tensor.name} has {tensor.shape[0]:,} rows for the {n_ids:,} ids of the old "
-                f"tokenizer: is it the model's? If so, name the tensors (--tensor {tensor.name})"
+                f"tokenizer: is it the model's? If so, name the tensors: tensors=['{tensor.name}']"
             )
     found = [_table(file, tensor, n_ids) for file, tensor in fitting]
     sizes = {table.n_rows for table in found}
@@ -244,8 +244,7 @@ def _by_shape(model: Model, tensors: _Tensors, n_ids: int) -> list[Table]:
 def _unclear(model: Model, candidates: Sequence[Tensor], reason: str) -> FormatError:
     listed = ", ".join(f"{tensor.name} ({_sized(tensor)})" for tensor in candidates)
     return FormatError(
-        f"{model.path}: which tensors have a row per token? {reason}; name each with --tensor (tensors=): "
-        f"{listed}"
+        f"{model.path}: which tensors have a row per token? {reason}; name each in tensors=[...]: {listed}"
     )
 
 

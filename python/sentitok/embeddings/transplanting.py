@@ -254,7 +254,7 @@ def _check_out(folder: Path, model: Model, *, replace: bool) -> None:
     there = sorted(file.name for file in folder.iterdir() if file.is_file())
     if there and not replace:
         raise FileExistsError(
-            f"{folder} exists and holds {there[0]}; name another folder, or replace (--force)"
+            f"{folder} exists and holds {there[0]}; name another folder, or pass replace=True"
         )
     written = {file.path.name for file in model.files} | ({INDEX} if model.index else set())
     others = [name for name in there if fnmatch(name, "*.safetensors*") and name not in written]
