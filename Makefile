@@ -12,6 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 RUST := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock
 STAMP := $(VENV)/.stamp
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 # By uv; by pip where there is no uv.
 INSTALL := $(BIN)/python scripts/install.py
@@ -19,7 +20,8 @@ INSTALL := $(BIN)/python scripts/install.py
 PY_ENV = PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR") or "")'):$$LD_LIBRARY_PATH"
 
-.PHONY: all demo release test test-rust test-features test-python test-slow instructions bench bench-all lint fmt docs dist clean
+.PHONY: all demo release test test-rust test-features test-python test-slow fuzz miri asan tsan instructions bench bench-all \
+	lint fmt docs dist clean
 
 all: demo
 
@@ -143,6 +145,27 @@ test-python: $(STAMP)/dev $(STAMP)/transformers-4 $(STAMP)/engines
 test-slow: $(STAMP)/dev $(STAMP)/release test-features
 	cargo test --locked --release --features compression
 	PATH="$(CURDIR)/$(BIN):$$PATH" SENTITOK_THOROUGH=1 $(BIN)/python -m pytest tests -m ""
+
+# Runs each fuzz target for so many minutes and prints how often it ran; what it found interesting stays in
+# fuzz/corpus. Needs nightly Rust and `cargo install cargo-fuzz`.
+MINUTES ?= 2
+fuzz:
+	$(PYTHON) scripts/fuzz.py --minutes $(MINUTES)
+
+# The vector code in its portable form, with every access to memory checked. Needs nightly Rust with miri and rust-src.
+miri:
+	cargo +nightly miri test --locked --lib simd::
+
+# Tests with AddressSanitizer: all unit tests, as vector code is called from many modules. Needs nightly Rust.
+asan: export RUSTFLAGS = -Zsanitizer=address
+asan:
+	cargo +nightly test --locked --target $(HOST) --lib
+	cargo +nightly test --locked --target $(HOST) --test rust -- bpe:: pre_tokenizer:: unigram:: word_counts:: wordpiece::
+
+# Tests of what runs on several threads, with ThreadSanitizer. Needs nightly Rust with rust-src.
+tsan: export RUSTFLAGS = -Zsanitizer=thread
+tsan:
+	cargo +nightly test --locked -Zbuild-std --target $(HOST) --lib -- parallel cache thread batch jobs pool
 
 # Needs valgrind; `renew` in place of `check` writes the counts anew.
 instructions:

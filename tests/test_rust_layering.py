@@ -177,14 +177,6 @@ def test_unsafe_modules_have_a_fuzz_target() -> None:
 def test_unsafe_code_is_proven_checked_and_told() -> None:
     """A block without a proof does not pass clippy; Miri and AddressSanitizer run what they can."""
     assert 'undocumented_unsafe_blocks = "deny"' in (ROOT / "Cargo.toml").read_text("utf-8")
-    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
-    assert re.search(r"cargo \+nightly miri test .*--lib simd::", workflow)
-    assert re.search(r"-Zsanitizer=address\n.* --lib\n.* --test rust -- .*pre_tokenizer::", workflow), (
-        "all unit tests: vector code is called from many modules"
-    )
-    assert re.search(r"cargo \+nightly fuzz run (?!.*--sanitizer)", workflow), (
-        "its default is AddressSanitizer"
-    )
     for page in ("SECURITY.md", "docs/contributing/tests.md"):
         text = (ROOT / page).read_text("utf-8")
         for module, targets in FUZZED.items():
@@ -194,12 +186,10 @@ def test_unsafe_code_is_proven_checked_and_told() -> None:
         assert "Miri" in text, page
 
 
-def test_fuzz_targets_are_built_and_run() -> None:
-    """Continuous integration runs the targets that Cargo lists."""
+def test_fuzz_targets_are_listed() -> None:
+    """`make fuzz` runs those that Cargo lists."""
     listed = re.findall(r'^path = "fuzz_targets/(\w+)\.rs"', (ROOT / "fuzz" / "Cargo.toml").read_text(), re.M)
     assert sorted(listed) == sorted(path.stem for path in (ROOT / "fuzz" / "fuzz_targets").glob("*.rs"))
-    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
-    assert "$(cargo +nightly fuzz list)" in workflow
 
 
 @each(SOURCES)

@@ -327,13 +327,12 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
 
 def _guess(names: Sequence[str], known: tuple[str, ...], taken: Collection[str | None]) -> str | None:
     """The first known name that exactly one free column has."""
-    for candidate in known:
-        matches = [name for name in names if name.lower() == candidate and name not in taken]
-        if len(matches) == 1:
-            return matches[0]
-        if matches:
-            return None
-    return None
+    candidates: dict[str, list[str]] = {candidate: [] for candidate in known}
+    for name in names:
+        if name.lower() in candidates and name not in taken:
+            candidates[name.lower()].append(name)
+    matches = next((found for found in candidates.values() if found), [])
+    return matches[0] if len(matches) == 1 else None
 
 
 def _wordiest(names: Sequence[str], taken: set[str], sample: Mapping[str, Sequence[str]]) -> str | None:

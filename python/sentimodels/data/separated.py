@@ -1043,7 +1043,8 @@ def _behind_blanks(block: Block) -> Iterator[list[bool]]:
     """Yields for each row which cells the file writes as a blank and quotes."""
     for at, row in _placed(block):
         yield [
-            re.fullmatch(r' +".*"', cell, re.DOTALL) is not None for cell, _ in block.written_cells(at, row)
+            cell.startswith(" ") and re.fullmatch(r' +".*"', cell, re.DOTALL) is not None
+            for cell, _ in block.written_cells(at, row)
         ]
 
 
