@@ -110,7 +110,7 @@ pub enum Error {
     NotRepresentable {
         /// Name of the format.
         format: &'static str,
-        /// What cannot be represented.
+        /// The part that cannot be represented.
         reason: String,
     },
     /// A text cannot be encoded.

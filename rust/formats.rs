@@ -127,7 +127,7 @@ impl FromStr for Format {
 pub struct Saved {
     /// The files written.
     pub files: Vec<PathBuf>,
-    /// What the format cannot store, in sentences. The ids of plain text are the same in any case.
+    /// The parts that the format cannot store, in sentences. The ids of plain text are the same in any case.
     pub left_out: Vec<String>,
 }
 

@@ -20,7 +20,7 @@ use crate::vocab::{TokenId, Vocab};
 /// Characters of an unknown piece that an error shows.
 const SHOWN: usize = 100;
 
-/// What turns a piece into ids.
+/// A model: turns a piece into ids.
 #[derive(Debug)]
 pub enum Model {
     /// Byte-pair encoding.
@@ -69,7 +69,7 @@ impl Model {
         }
     }
 
-    /// What tokens are made of, which decides how files spell them.
+    /// The unit of tokens, which decides how files spell them.
     pub fn unit(&self) -> Unit {
         match self {
             Self::Bpe(model) => model.options().unit,
@@ -257,7 +257,7 @@ pub(crate) enum Scratch {
     Unigram(Box<unigram::Scratch>),
 }
 
-/// What one thread encodes pieces with; made by [`Model::worker`].
+/// The state with which one thread encodes pieces; made by [`Model::worker`].
 pub enum Worker<'m> {
     /// That of [`Model::Bpe`].
     Bpe(bpe::Worker<'m>),
@@ -268,7 +268,7 @@ pub enum Worker<'m> {
 }
 
 impl Worker<'_> {
-    /// What can be kept for another worker of the same model: caches, up to 17 MiB
+    /// The memory that another worker of the same model can use: caches, up to 17 MiB
     /// (Unigram: 12 MiB), and about 1 MiB of buffers.
     pub(crate) fn into_scratch(self) -> Scratch {
         match self {

@@ -1,4 +1,4 @@
-//! What SentencePiece's trainers of BPE and Unigram share: the options for pieces
+//! The shared parts of SentencePiece's trainers of BPE and Unigram: the options for pieces
 //! ([`PieceOptions`]), the characters of the alphabet (`characters`), which characters may be
 //! combined in a piece (`rules`), and the cutting of words where no piece may cross (`segments`).
 //!

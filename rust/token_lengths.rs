@@ -25,7 +25,7 @@ const BYTE_SPELLING: &[u8] = b"<0x";
 /// place of a run; a longer one is left to the model.
 const MOST_COMPARED: usize = 64;
 
-/// What an unknown token covers.
+/// The text that an unknown token covers.
 pub(crate) enum Unknown {
     /// Nothing: no text becomes one.
     Never,

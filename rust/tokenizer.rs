@@ -131,9 +131,9 @@ impl EncodeOptions<'_> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Parts {
-    /// What turns a text into pieces.
+    /// Normalizer and pre-tokenizer: turns a text into pieces.
     pub pipeline: Pipeline,
-    /// What turns a piece into ids; shared by tokenizers made from each other.
+    /// Turns a piece into ids; shared by tokenizers made from each other.
     pub model: Arc<Model>,
     /// Added tokens, found in the text before it is normalized or after.
     pub added: Vec<AddedToken>,
@@ -141,7 +141,7 @@ pub struct Parts {
     pub template: Template,
     /// How ids become text again.
     pub decoder: Decoder,
-    /// What the file asks of calls.
+    /// The file's defaults for calls.
     pub defaults: CallDefaults,
 }
 
@@ -237,12 +237,12 @@ impl Tokenizer {
         ))
     }
 
-    /// What a call's choice of special tokens comes to.
+    /// The policy for a call's choice of special tokens.
     fn policy(&self, specials: Specials<'_>) -> Result<special_policy::SpecialPolicy<'_>> {
         self.policies.policy(&self.added, specials)
     }
 
-    /// What turns a text into pieces.
+    /// Normalizer and pre-tokenizer: turns a text into pieces.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
     }

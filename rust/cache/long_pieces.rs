@@ -77,7 +77,7 @@ impl LongPieces {
             known.clear();
         }
         let entry = Entry { hash, bytes: bytes.len() as u32, ids: known.len() as u32, len, n_ids };
-        // What there is no memory to keep is not kept.
+        // Without memory for it, the piece is not cached.
         let has_room = index.try_reserve(1, |entry| entry.hash).is_ok()
             && bytes.make_room(piece.len()).is_ok()
             && known.make_room(new.len()).is_ok();

@@ -102,7 +102,7 @@ struct Entry {
 struct Set([Entry; 2]);
 
 impl Set {
-    /// What the place with the key says, and whether there is one; else the value
+    /// The value at the place of the key, and whether there is a key; without one the value
     /// has no meaning.
     #[inline(always)]
     fn look(&self, key: Key) -> (&Value, bool) {
@@ -229,7 +229,7 @@ impl PieceTable {
         }
     }
 
-    /// What the first set of a piece says, and whether that is of this piece; if not, the
+    /// The value in the first set of a piece, and whether it is of this piece; if not, the
     /// value has no meaning, and [`PieceTable::get`] knows whether it is in the second set.
     ///
     /// Without a branch on the result, for many pieces one after the other: nobody

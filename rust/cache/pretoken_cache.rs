@@ -26,7 +26,7 @@ const IN_ENTRY: usize = 3;
 /// piece with a key has no more where each id covers a byte or more.
 const AT_ONCE: usize = 16;
 
-/// What the cache asks when it does not know a piece.
+/// Encodes the pieces that are not in the cache.
 pub(crate) trait Misses {
     /// The key of a piece of up to [`MAX_KEY`](crate::cache::piece_table::MAX_KEY) bytes.
     #[inline(always)]

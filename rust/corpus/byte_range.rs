@@ -22,7 +22,7 @@ pub struct ByteRange {
     /// Whether units begin at both ends, as between the offsets of [`cut_file`](super::cut_file).
     /// Otherwise they are searched, and the quotes of CSV are followed from the start of the file.
     pub aligned: bool,
-    /// What each file must be; empty if that is not checked.
+    /// The expected version of each file; empty if that is not checked.
     pub versions: Vec<FileVersion>,
 }
 

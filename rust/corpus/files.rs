@@ -82,11 +82,11 @@ pub(super) struct Input {
     range: std::ops::Range<u64>,
     /// Whether units begin at both ends of the range.
     is_aligned: bool,
-    /// What the file must be.
+    /// The expected version of the file.
     version: Option<FileVersion>,
 }
 
-/// What a file may be cut between.
+/// The units that no cut of a file divides.
 pub(super) enum Units<'a> {
     /// Nothing: the file is a single unit.
     Whole,
@@ -146,7 +146,7 @@ pub struct FileSource {
     current: Option<(Current, Place)>,
     /// The file that is being read, which may have to stay the same meanwhile.
     watched: Option<Input>,
-    /// What the meter will say at the end of the file that is being read.
+    /// The value of the meter at the end of the file that is being read.
     end: u64,
     /// The next files, which are being opened: the first belongs to the last of `inputs`.
     opening: VecDeque<OpeningInput>,

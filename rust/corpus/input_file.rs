@@ -25,7 +25,7 @@ pub trait RemoteFile: Send {
     /// The size in bytes; `None` if it is not known.
     fn size(&self) -> Option<u64>;
 
-    /// What the store says of the file's version, such as an ETag; changes with its content.
+    /// The version of the file in its store, such as an ETag; changes with its content.
     fn mark(&self) -> &str;
 
     /// Reads `length` bytes from `offset` on, fewer only at the end of the file. `None` after `wait`

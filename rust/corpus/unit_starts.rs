@@ -14,7 +14,7 @@ use super::quotes::Dialect;
 use super::{BLOCK_BYTES, REMOTE_BLOCK_BYTES};
 use crate::error::{Error, Result};
 
-/// What ends a unit.
+/// The end of a unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum UnitEnd {
     /// A line feed.

@@ -36,7 +36,7 @@ pub enum CleanUp {
     Google,
 }
 
-/// What the file and BERT's conventions define.
+/// A tokenizer as defined by the file and BERT's conventions.
 #[non_exhaustive]
 pub struct BertVocab {
     /// The tokens.
@@ -147,7 +147,7 @@ impl BertVocab {
 pub struct Written {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// What the format cannot store.
+    /// The parts that the format cannot store.
     pub left_out: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer::encoding::Side;
 
-/// What transformers writes for "no limit": int(1e30).
+/// The number that transformers writes for "no limit": int(1e30).
 const NO_LIMIT: u128 = 1_000_000_000_000_000_019_884_624_838_656;
 
 /// Roles in the order of transformers, with the usual texts of each.

@@ -71,7 +71,7 @@ fn bpe(file: &SpModel) -> Result<Bpe> {
 pub struct Written {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// What the format cannot store.
+    /// The parts that the format cannot store.
     pub left_out: Vec<String>,
 }
 

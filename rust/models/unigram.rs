@@ -54,7 +54,7 @@ pub enum Precision {
     F64,
 }
 
-/// What a model does in addition to searching.
+/// Options of a model in addition to the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnigramOptions {
@@ -67,7 +67,7 @@ pub struct UnigramOptions {
     pub fuse_unk: bool,
     /// Whose sums.
     pub precision: Precision,
-    /// What each piece is, by id; empty where all are [`PieceKind::Normal`], as in
+    /// The kind of each piece, by id; empty if all are [`PieceKind::Normal`], as in
     /// Hugging Face's files.
     pub kinds: Vec<PieceKind>,
 }
@@ -113,12 +113,12 @@ pub struct Unigram {
     fallback_ids: Option<Box<[TokenId; 256]>>,
     /// Whether there is one of each.
     spells_all: bool,
-    /// What a run of unknown characters may begin with that is a token.
+    /// Bytes with which a token may begin in a run of unknown characters.
     begins_run: [bool; 256],
     max_piece_len: usize,
     /// Bytes that a `▁` follows inside some piece.
     before_inner_mark: [bool; 256],
-    /// What no run of unknown characters becomes by being its text: special
+    /// Tokens that no run of unknown characters equals: special
     /// tokens, ids ascending.
     excluded: Vec<TokenId>,
     /// The characters that pieces hold; `None` where a piece is not UTF-8.
@@ -225,7 +225,7 @@ impl Unigram {
         self.options.unk_id
     }
 
-    /// What a piece is.
+    /// The kind of a piece.
     pub fn kind(&self, id: TokenId) -> PieceKind {
         self.options.kinds.get(id as usize).copied().unwrap_or_default()
     }
@@ -267,7 +267,7 @@ impl Unigram {
     pub(crate) fn first_unknown<'a>(&self, piece: &'a [u8]) -> Result<Option<&'a [u8]>> {
         let (mut at, mut start) = (0, None);
         let mut path = self.best_path(piece)?;
-        // What ends a run at the end.
+        // A sentinel that ends the last run.
         path.push((0, 0));
         for (id, len) in path {
             if id == self.unknown_mark() {

@@ -23,13 +23,13 @@ use crate::error::{Error, Result};
 use crate::token_lengths::{TokenLengths, Unknown};
 use crate::vocab::{TokenId, Vocab};
 
-/// What a model knows in addition to its tokens. The defaults are BERT's.
+/// Options of a model in addition to its tokens. The defaults are BERT's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WordPieceOptions {
     /// The token of words that no other tokens make up.
     pub unk_token: String,
-    /// What tokens begin with that continue a word; any text, or none.
+    /// The prefix of tokens that continue a word; any text, or none.
     pub continuing_subword_prefix: String,
     /// The most characters of a word that is not unknown.
     pub max_input_chars_per_word: usize,
@@ -49,7 +49,7 @@ impl WordPieceOptions {
         }
     }
 
-    /// What tokens begin with that continue a word; no token begins with a byte that is
+    /// The prefix of tokens that continue a word; no token begins with a byte that is
     /// in no character.
     fn prefix(&self) -> &[u8] {
         if self.whole_words { b"\xFF" } else { self.continuing_subword_prefix.as_bytes() }
@@ -82,9 +82,9 @@ pub struct WordPiece {
     /// `None` if the unknown token is not in the vocabulary: then no word may be unknown.
     unk_id: Option<TokenId>,
     trie: Trie,
-    /// What each character from U+4000 to U+9FFF becomes as a separate word.
+    /// The token of each character from U+4000 to U+9FFF as a separate word.
     ideographs: Box<[TokenId]>,
-    /// What no word becomes by being its text: special tokens, ids ascending.
+    /// Tokens that no word equals: special tokens, ids ascending.
     excluded: Vec<TokenId>,
 }
 

@@ -30,7 +30,7 @@ pub(super) static COMPATIBLE: LazyLock<Images> =
 /// Lower case, character by character.
 pub(super) static LOWER: LazyLock<Images> = LazyLock::new(|| Images::new(&tables::LOWER, tables::LOWER_TEXT));
 
-/// What some characters become (a decomposition, or lower case).
+/// The images of some characters (a decomposition, or lower case).
 pub(super) struct Images {
     /// The offset of an image in `text`, shifted above its length in the low byte; 0 for no image.
     map: PointMap,

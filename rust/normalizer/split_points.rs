@@ -13,12 +13,12 @@ use super::charsmap::AsciiSet;
 use super::{Form, Normalizer, SentencePiece, chars};
 use crate::text::{SPACE_MARK, SPACE_MARK_STR};
 
-/// What surrounds a split point after some steps.
+/// The surroundings of a split point after some steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Surroundings {
-    /// What each ASCII letter or digit has become, one byte; `None` if it must not occur there.
+    /// The image of each ASCII letter or digit, one byte; `None` if it must not occur there.
     images: [Option<u8>; 128],
-    /// What the blank has become: still a space, or `▁`.
+    /// The image of the blank: still a space, or `▁`.
     pub(crate) blank: char,
     /// How many letters or digits must be on each side, so that at least one survives all steps.
     pub(crate) reach: usize,

@@ -78,7 +78,7 @@ impl SplitPoints {
         self.window.reach
     }
 
-    /// What the blank of a split point becomes.
+    /// The image of the blank of a split point.
     pub(crate) fn blank(&self) -> char {
         self.window.blank
     }

@@ -22,15 +22,15 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Split {
-    /// What counts as a delimiter.
+    /// The delimiter.
     pub delimiter: Delimiter,
-    /// What becomes of a delimiter.
+    /// The treatment of a delimiter.
     pub behavior: Behavior,
     /// Whether delimiters and the stretches between them swap roles.
     pub invert: bool,
 }
 
-/// What separates pieces, or is a piece itself.
+/// A delimiter: separates pieces, or is a piece itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Delimiter {
@@ -52,7 +52,7 @@ pub enum Delimiter {
     Pattern(SplitPattern),
 }
 
-/// What becomes of a delimiter.
+/// The treatment of a delimiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Behavior {
     /// It is removed.

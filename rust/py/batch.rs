@@ -1,4 +1,4 @@
-//! `EncodingBatch`: what many texts became, as flat arrays.
+//! `EncodingBatch`: the encodings of many texts, as flat arrays.
 //!
 //! `parts` says what each row is made of: a text and the template around it, a pair, words, or a
 //! window of these. What a row has in addition to its ids is made when it is asked for: `marks`, `offsets`.
@@ -38,7 +38,7 @@ use crate::tokenizer::encoding::{
 use crate::tokenizer::{EncodedRows, Input, Tokenizer};
 use crate::vocab::TokenId;
 
-/// What the rows are made of.
+/// The parts of rows.
 pub(super) enum Parts {
     /// Each of the text of its number, and so many ids of the template before and behind it.
     Whole([usize; 2]),
@@ -46,15 +46,15 @@ pub(super) enum Parts {
     Each(Vec<RowParts>),
 }
 
-/// What knows the ids.
+/// The source of the tokens of ids.
 enum Maker {
     /// The tokenizer that made them, its call, and the source texts it found.
     Tokenizer(Arc<Tokenizer>, Arc<Call>, SourceTexts),
-    /// What it said: a batch that was pickled.
+    /// The tokens themselves, of a batch that was pickled.
     Known(Box<Known>),
 }
 
-/// What a tokenizer said of a batch.
+/// The properties that a batch takes from its tokenizer.
 struct Known {
     tokens: Arc<HashMap<TokenId, String>>,
     source_texts: SourceTexts,
@@ -83,7 +83,7 @@ pub(super) struct PyEncodingBatch {
 }
 
 impl PyEncodingBatch {
-    /// What a call made of texts, each a row. Spans are in `batch`, or sums where `are_by_length`.
+    /// A batch of texts, each a row. Spans are in `batch`, or sums where `are_by_length`.
     pub fn whole(
         py: Python<'_>,
         mut batch: EncodingBatch,
@@ -106,7 +106,7 @@ impl PyEncodingBatch {
         Self::new(py, batch, spans, texts, parts, call, tokenizer)
     }
 
-    /// What a call made of rows of one or two texts.
+    /// A batch of rows of one or two texts.
     pub fn joined(
         py: Python<'_>,
         joined: EncodedRows,
@@ -210,7 +210,7 @@ impl PyEncodingBatch {
         self.row_offsets.bind(py).as_any().len().unwrap_or(1).saturating_sub(1)
     }
 
-    /// What a row of `n` ids is made of.
+    /// The parts of a row of `n` ids.
     fn parts(&self, row: usize, n: usize) -> Cow<'_, RowParts> {
         match &self.parts {
             Parts::Each(parts) => Cow::Borrowed(&parts[row]),

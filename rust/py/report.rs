@@ -9,7 +9,7 @@ use crate::corpus::word_counts::{MixedSource, Sample, Totals};
 use crate::error::Error;
 use crate::trainers::parity::TrainedLanguage;
 
-/// What a trainer adds to the vocabulary one by one.
+/// The tokens that a trainer adds to the vocabulary one by one.
 #[derive(Clone, Copy)]
 pub(super) enum Trained {
     /// Merges.

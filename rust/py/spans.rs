@@ -32,12 +32,12 @@ pub(super) enum Trim<'a> {
     No,
     /// The blanks around a token.
     Blanks,
-    /// What the file's post-processor leaves out.
+    /// The white space that the file's post-processor leaves out.
     AsFile(&'a TrimWidths),
 }
 
 impl<'a> Trim<'a> {
-    /// What a call asks for, or else the file.
+    /// The choice of a call, or else that of the file.
     pub fn new(asked: Option<bool>, file: Option<&'a TrimWidths>) -> Self {
         match (asked, file) {
             (Some(true), _) => Self::Blanks,

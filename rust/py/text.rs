@@ -241,7 +241,7 @@ pub(super) fn surrogates_passed<'py>(text: &Bound<'py, PyString>) -> PyResult<Bo
     Ok(text.call_method1("encode", ("utf-8", "surrogatepass"))?.cast_into::<PyBytes>()?)
 }
 
-/// What to do with a lone surrogate.
+/// The treatment of a lone surrogate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lone {
     /// Keep its three bytes, which are not UTF-8.

@@ -29,7 +29,7 @@ use crate::tokenizer::Tokenizer;
 use crate::trainers::bpe::{BpeTrainer, Unit};
 use crate::trainers::parity::{Language, ParityBpeTrainer, ParityTrained, Variant};
 
-/// What an argument has for each language, in its order.
+/// The values of an argument for each language, in its order.
 type ByName<'py> = Vec<(String, Bound<'py, PyAny>)>;
 
 /// Takes a mapping of languages to something.

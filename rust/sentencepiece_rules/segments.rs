@@ -18,7 +18,7 @@ use crate::progress::{Progress, Stage};
 /// How many pieces are read between two checks for progress.
 const TICK: usize = 1 << 12;
 
-/// What follows a segment at one occurrence.
+/// The follower of a segment at one occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
     /// A character of the alphabet.

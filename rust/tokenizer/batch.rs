@@ -39,12 +39,12 @@ struct Settings<'a> {
     options: EncodeOptions<'a>,
     cutting: Cutting,
     pending: PendingParts,
-    /// What the template puts around a text.
+    /// The template's tokens before and after a text.
     before: Vec<TokenId>,
     after: Vec<TokenId>,
 }
 
-/// What one thread fills.
+/// The output of one thread.
 struct Thread<S> {
     sink: S,
     made: ThreadOutput,
@@ -94,7 +94,7 @@ impl Tokenizer {
         if !options.spans {
             return put_together(self.run(texts, options, false, Ids::default, progress)?, false);
         }
-        // What offsets leave out by the file may depend on source texts.
+        // The white space that offsets leave out by the file may depend on source texts.
         let source_texts = self.template.trim_offsets != TrimOffsets::No;
         let made = self.run(texts, options, source_texts, || Spans::new(source_texts), progress)?;
         put_together(made, true)
@@ -126,7 +126,7 @@ impl Tokenizer {
         Ok(counts)
     }
 
-    /// What each thread makes of the texts, the template's tokens around each.
+    /// Encodes the texts on threads, the template's tokens around each.
     fn run<S: Sink>(
         &self,
         texts: &[Input<'_>],
@@ -311,7 +311,7 @@ impl Settings<'_> {
             && self.policy.model().sums_over_parts()
     }
 
-    /// What the normalizer makes of a part.
+    /// The normalized text of a part.
     fn normalized(&self, split_part: &SplitPart<'_>, keeps_alignment: bool) -> Result<Rewritten> {
         let SplitPart { text, position, times, .. } = *split_part;
         let split_points = self.cutting.split_points();
@@ -386,7 +386,7 @@ impl PendingParts {
     }
 }
 
-/// What a thread made of its jobs, one after the other.
+/// The outputs of a thread's jobs, one after the other.
 #[derive(Default)]
 struct ThreadOutput {
     arrays: Arrays,
@@ -412,7 +412,7 @@ struct Extent {
     n_rows: usize,
 }
 
-/// What a thread made of a job.
+/// The output of a job.
 struct JobOutput {
     job: usize,
     thread: usize,
@@ -476,7 +476,7 @@ fn put_together(mut made: Vec<ThreadOutput>, with_spans: bool) -> Result<Encodin
     Ok(EncodingBatch { ids, row_offsets, spans, source_texts })
 }
 
-/// What the outputs hold, one after the other, copied by as many threads.
+/// The contents of the outputs, one after the other, copied by as many threads.
 fn gathered<T: Copy + Default + Send + Sync>(
     made: &[ThreadOutput],
     outputs: &[JobOutput],

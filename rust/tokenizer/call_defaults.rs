@@ -43,7 +43,7 @@ pub struct DefaultPadding {
     /// On which side.
     #[serde(default)]
     pub direction: Side,
-    /// What the length is rounded up to a multiple of.
+    /// The number of which padded lengths are a multiple.
     pub pad_to_multiple_of: Option<usize>,
     /// The id that fills up.
     pub pad_id: TokenId,

@@ -48,20 +48,20 @@ pub enum Decoder {
     /// The suffix is a space, wherever it is in a token; in the last token
     /// it is nothing.
     Suffix {
-        /// What ends a word.
+        /// The suffix that ends a word.
         suffix: String,
     },
     /// A space before each token that does not begin with the prefix, which is
     /// left out, except at the first token (BERT).
     WordPiece {
-        /// What the tokens begin with that continue a word.
+        /// The prefix of tokens that continue a word.
         prefix: String,
         /// Whether spaces before punctuation and English contractions go.
         cleanup: bool,
     },
     /// A space between tokens, as Hugging Face joins where no decoder is named.
     Spaced,
-    /// What SentencePiece does.
+    /// The decoder of SentencePiece.
     SentencePiece(Box<SentencePieceDecoder>),
     /// Steps in an order that the file gives; they see tokens as files spell them.
     Chain(Chain),
@@ -154,7 +154,7 @@ fn byte_named(token: &[u8]) -> Option<u8> {
     u8::from_str_radix(digits, 16).ok()
 }
 
-/// What a decoder remembers between the tokens of one text.
+/// The state of a decoder between the tokens of one text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     started: bool,

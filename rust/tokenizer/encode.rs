@@ -221,7 +221,7 @@ impl Tokenizer {
         Ok((ids, second))
     }
 
-    /// What an encoding says in addition to its ids.
+    /// The encoding of ids, with its further parts.
     fn encoding(
         &self,
         ids: Vec<TokenId>,

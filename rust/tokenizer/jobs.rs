@@ -185,7 +185,7 @@ fn cut_at_split_points<'a>(
     split_points: &SplitPoints,
     mut push: impl FnMut(Slice<'a>),
 ) {
-    // What all parts become, marks for blanks included, is then no longer than a whole text may be.
+    // The results of all parts, marks for blanks included, are then no longer than a whole text may be.
     let times = (u32::MAX as usize - MARK_BYTES) / (MARK_BYTES * section.len());
     let mut start = 0;
     while times > 0

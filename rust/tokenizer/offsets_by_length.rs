@@ -27,7 +27,7 @@ use crate::vocab::TokenId;
 /// A token whose size is not known without the text.
 const NOT_KNOWN: u32 = u32::MAX;
 
-/// What tokens have and the text does not.
+/// A string that tokens have and the text does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Added {
     /// Nothing: the bytes are the same, be they UTF-8 or not.
@@ -50,7 +50,7 @@ pub(super) struct Lengths {
     /// By id: the size in the higher bits; the lowest bit is set for a token that begins inside a character.
     bytes: OnceLock<Vec<u32>>,
     chars: OnceLock<Vec<u32>>,
-    /// What a text must not hold.
+    /// Finds the string that a text must not contain.
     mark: Finder<'static>,
     spelled_byte: Finder<'static>,
 }
@@ -170,7 +170,7 @@ impl Tokenizer {
         })
     }
 
-    /// What tokens have and the text does not, where they differ in nothing else.
+    /// The string that tokens have and the text does not, if they differ in nothing else.
     fn added_to_text(&self) -> Option<Added> {
         if self.keeps_text() && self.added.tokens().iter().all(|token| self.keeps_token(token)) {
             return Some(Added::Nothing);

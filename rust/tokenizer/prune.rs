@@ -124,7 +124,7 @@ impl Model {
         match self {
             Self::Bpe(model) => keep_merged_from(model, kept),
             Self::WordPiece(_) => {}
-            // What an unknown character costs hangs on the least score.
+            // The cost of an unknown character depends on the least score.
             Self::Unigram(model) => {
                 if let Some(kept) = model.least_id().and_then(|id| kept.get_mut(id as usize)) {
                     *kept = true;

@@ -28,13 +28,13 @@ pub struct TextRow {
     pub second: Option<Range<usize>>,
 }
 
-/// What rows became.
+/// Encoded rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EncodedRows {
     /// The ids; more rows than there were where windows were asked for.
     pub batch: EncodingBatch,
-    /// What each row is made of.
+    /// The parts of each row.
     pub parts: Vec<RowParts>,
     /// The row that each row is a window of.
     pub source_rows: Vec<i64>,

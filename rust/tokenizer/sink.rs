@@ -1,4 +1,4 @@
-//! `Sink`: what a walk does with the tokens that it finds.
+//! `Sink`: receives the tokens that a walk finds.
 //!
 //! A call chooses its sink once: [`Ids`], [`Count`], [`Spans`](super::spans::Spans) or [`Words`]. The walk
 //! is compiled for each, so that what a sink does not keep costs nothing.

@@ -35,7 +35,7 @@ impl Seen {
     }
 }
 
-/// What the pipeline does with spaces.
+/// The treatment of spaces by the pipeline.
 #[derive(Clone, Copy)]
 struct Spacing {
     /// Which sections get a `▁` in front.
@@ -45,7 +45,7 @@ struct Spacing {
 }
 
 impl Tokenizer {
-    /// What the pipeline does with the spaces of a section, if that is all it does.
+    /// The treatment of the spaces of a section, if the pipeline does nothing else.
     fn spacing(&self, at_start: bool) -> Option<Spacing> {
         match (&self.pipeline.normalizer, &self.pipeline.pre_tokenizer) {
             (Some(normalizer), PreTokenizer::Bytes) => {

@@ -80,7 +80,7 @@ impl SpecialPolicies {
         self.none.workers.token_lengths()
     }
 
-    /// What a call's choice comes to.
+    /// The policy for a call's choice.
     pub(super) fn policy<'a>(
         &self,
         added: &'a AddedTokens,

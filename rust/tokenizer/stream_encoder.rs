@@ -52,7 +52,7 @@ pub struct StreamEncoder {
 enum State {
     /// Nothing came out.
     Fresh,
-    /// What the template has in front of the text came out.
+    /// The template's tokens before the text have been returned.
     Begun,
     /// A part failed: the rest is encoded at the end.
     Held,

@@ -32,7 +32,7 @@ pub struct Template {
     pub single: Vec<Part>,
     /// The parts of a pair: each text, most often once.
     pub pair: Vec<Part>,
-    /// What offsets leave out where a call does not say.
+    /// The white space that offsets leave out where a call does not say.
     pub trim_offsets: TrimOffsets,
 }
 

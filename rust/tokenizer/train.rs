@@ -83,7 +83,7 @@ impl Tokenizer {
         })
     }
 
-    /// What a trainer needs to extend this tokenizer.
+    /// The data that a trainer needs to extend this tokenizer.
     ///
     /// # Errors
     /// [`Error::Option`] for a tokenizer that is not BPE, or whose scores no list
@@ -121,7 +121,7 @@ impl Tokenizer {
     }
 }
 
-/// What a model that is extended does in addition to merging.
+/// The options of an extended model in addition to merging.
 fn options_that_stay(base: &Bpe) -> BpeOptions {
     let BpeOptions { fuse_unk, dropout, .. } = *base.options();
     BpeOptions { fuse_unk, dropout, ignore_merges: base.emits_whole_tokens(), ..BpeOptions::default() }
@@ -131,7 +131,7 @@ fn id_of(id: usize) -> Result<TokenId> {
     TokenId::try_from(id).map_err(|_| Error::Internal(format!("id {id} is not a u32")))
 }
 
-/// What turns the ids of a tokenizer trained so into text.
+/// The decoder of a tokenizer trained so.
 fn decoder_of(pre_tokenizer: &PreTokenizer, options: &BpeOptions) -> Decoder {
     if let Some(suffix) = &options.end_of_word_suffix {
         return Decoder::Suffix { suffix: suffix.clone() };

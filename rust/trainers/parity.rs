@@ -99,11 +99,11 @@ pub struct Language<'a> {
 pub struct ParityTrained {
     /// The vocabulary and merges.
     pub merges: TrainedMerges,
-    /// What became of each language, in the given order.
+    /// The result for each language, in the given order.
     pub languages: Vec<TrainedLanguage>,
 }
 
-/// What training did for a language.
+/// The result of training for a language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TrainedLanguage {

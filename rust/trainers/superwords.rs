@@ -56,7 +56,7 @@ pub struct SuperwordOptions {
     pub begin: SuperwordBegin,
     /// The maximum number of words of a token; a word is a run of bytes other than spaces.
     pub max_words: usize,
-    /// What no superword crosses.
+    /// The marks that no superword crosses.
     pub rule: SuperwordRule,
     /// Pairs of tokens that occur less often are not joined.
     pub min_frequency: u64,

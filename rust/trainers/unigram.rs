@@ -143,7 +143,7 @@ struct Round {
 }
 
 impl Round {
-    /// What a checkpoint stores.
+    /// The state that a checkpoint stores.
     fn saved(&self) -> SavedRound {
         SavedRound {
             seeds: self.model.remaining().to_vec(),

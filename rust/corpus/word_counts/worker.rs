@@ -80,7 +80,7 @@ pub(super) struct Worker<'a> {
     /// each piece is rewritten a logarithmic number of times.
     levels: Vec<Level>,
     tally: Tally,
-    /// What the tally does not know.
+    /// The totals that are not in the tally.
     counted: Totals,
     keys: Option<Keys<'a>>,
     waiting: Waiting,

@@ -102,7 +102,7 @@ fn flatten<'a>(node: &Node<'a>, steps: &mut Vec<Node<'a>>) -> Result<()> {
     Ok(())
 }
 
-/// What a ByteLevel does before it spells bytes as characters.
+/// The step of a ByteLevel before it spells bytes as characters.
 fn byte_level(node: &Node<'_>) -> Result<Option<PreTokenizer>> {
     let (add_prefix_space, use_regex) = byte_level_options(node)?;
     Ok(match use_regex {

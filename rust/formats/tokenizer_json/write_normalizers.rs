@@ -14,7 +14,7 @@ use crate::text::SPACE_MARK_STR;
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer::decoder::Decoder;
 
-/// What tokenizers does differently with the file, in sentences.
+/// Differences of tokenizers' results with the file, in sentences.
 pub fn differences(tokenizer: &Tokenizer) -> Vec<String> {
     let mut found = Vec::new();
     if let Model::Unigram(model) = &**tokenizer.model()

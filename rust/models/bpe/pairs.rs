@@ -14,7 +14,7 @@ use hashbrown::DefaultHashBuilder;
 use crate::text::simd::{huge_pages, prefetch};
 use crate::vocab::TokenId;
 
-/// What a pair merges into, and when: the lowest rank merges first.
+/// The token that a pair merges into, and its rank: the lowest rank merges first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Merged {
     /// When.
@@ -92,7 +92,7 @@ impl PairTable {
         }
     }
 
-    /// What a pair merges into; [`Merged::NEVER`] if it does not merge.
+    /// The token that a pair merges into; [`Merged::NEVER`] if it does not merge.
     // Called from few places, each in the innermost loop.
     #[inline(always)]
     pub fn get(&self, left: TokenId, right: TokenId) -> Merged {

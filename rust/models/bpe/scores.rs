@@ -30,7 +30,7 @@ pub(super) const UNKNOWN: TokenId = TokenId::MAX;
 /// Characters below this are looked up in an array.
 const BASIC_PLANE: usize = 1 << 16;
 
-/// What merging by scores needs in addition to the table of pairs.
+/// The data for merging by scores, in addition to the table of pairs.
 #[derive(Clone)]
 pub(super) struct Scored {
     /// Ids from here on are characters that are not pieces.

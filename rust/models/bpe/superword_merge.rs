@@ -54,7 +54,7 @@ pub(crate) struct WordEncoder {
     borders: Vec<u64>,
 }
 
-/// What one thread encodes words with.
+/// The state with which one thread encodes words.
 #[derive(Default)]
 pub(crate) struct WordScratch {
     scratch: Scratch,

@@ -19,7 +19,7 @@
 //!
 //! Where two windows have no token in common, or a token is longer than a window,
 //! both become longer, eight times each time; the last resort is the whole piece.
-//! Windows above 64 symbols are merged by the agenda.
+//! Windows above 64 symbols are merged by the queue.
 
 use super::merge::Symbols;
 use super::pairs::PairTable;
@@ -32,7 +32,7 @@ use crate::vocab::TokenId;
 /// there: what the end of a window changes lies in its last two or three tokens.
 const BACK: usize = 12;
 /// By how many bits sizes grow. Short steps cost more: the window before the one
-/// that is long enough is in vain, and the agenda is slow to start.
+/// that is long enough is in vain, and the queue is slow to start.
 const GROWTH: u32 = 3;
 
 /// A piece while its windows are merged; kept between pieces for its memory.

@@ -43,7 +43,7 @@ impl<'a> Lattice<'a> {
         self.model.max_piece_len.max(char_len(u8::MAX)).min(self.text.len())
     }
 
-    /// What an arc adds.
+    /// The score of an arc.
     pub(super) fn score(&self, arc: Arc) -> f64 {
         let scores = self.model.scores_in_search();
         scores.by_id.get(arc.id as usize).copied().unwrap_or(scores.unknown)

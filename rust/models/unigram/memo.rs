@@ -1,4 +1,4 @@
-//! What the memo keeps of a unit: the ids of its path, and up to which sum before it they are these.
+//! The memo of a unit: the ids of its path, and the greatest sum before it with which they are certain.
 //!
 //! Not the memo itself, which is a [`PieceTable`](crate::cache::piece_table::PieceTable), nor when it is
 //! asked: see [`super::worker`].
@@ -59,7 +59,7 @@ impl Scratch {
             self.long.clear();
             self.memo.clear();
         }
-        // What there is no memory to keep is not kept.
+        // Without memory for it, the path is not cached.
         if self.long.make_room(2 * path.len()).is_err() {
             return;
         }

@@ -88,7 +88,7 @@ impl Pieces {
     fn for_each_long(&self, text: &[u8], mut found: impl FnMut(usize, TokenId)) {
         let text_of = |long: &Long| &text[..text.len().min(long.bytes.len())];
         let behind = self.long.partition_point(|long| {
-            // What the text begins with is before it, and so is what it is longer than.
+            // A prefix of the text is before it, and so is a text that it is longer than.
             (*long.bytes).cmp(text_of(long)) != Ordering::Greater
         });
         let mut at = behind.checked_sub(1).unwrap_or(NONE);

@@ -47,9 +47,9 @@ const UNREACHED: Node = Node { score: 0.0, second: f64::NEG_INFINITY, id: 0, len
 /// The numbers that a search needs of a model.
 #[derive(Clone, Default)]
 pub(super) struct Scores {
-    /// What each piece adds.
+    /// The score of each piece.
     pub(super) by_id: Vec<f64>,
-    /// What an unknown character adds.
+    /// The score of an unknown character.
     pub(super) unknown: f64,
     /// The greatest absolute value of these.
     pub(super) greatest: f64,
@@ -80,7 +80,7 @@ impl Scores {
     }
 }
 
-/// What a piece is to the search, where a file has no kinds.
+/// The kind of a piece for the search, if a file has no kinds.
 pub(super) fn kind_in_search(options: &UnigramOptions, id: usize) -> PieceKind {
     match options.kinds.get(id) {
         Some(kind) => *kind,
@@ -271,7 +271,7 @@ fn roundings(n_bytes: usize) -> f64 {
 pub(super) struct Margin {
     /// Half the distance of neighbouring numbers near 1.
     error: f64,
-    /// What the stretch itself may add to the size of a sum.
+    /// The greatest size that the stretch itself may add to a sum.
     size: f64,
     /// The size of a sum before the stretch from which sums are not only added
     /// in it.

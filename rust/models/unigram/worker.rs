@@ -76,7 +76,7 @@ impl Default for Scratch {
     }
 }
 
-/// What one thread encodes with; made by [`Unigram::worker`].
+/// The state with which one thread encodes; made by [`Unigram::worker`].
 pub struct Worker<'m> {
     pub(super) model: &'m Unigram,
     pub(super) scratch: Box<Scratch>,
@@ -95,8 +95,8 @@ impl Unigram {
 }
 
 impl Worker<'_> {
-    /// What can be kept for another worker of the same model: without what long
-    /// texts took.
+    /// The memory that another worker of the same model can use: without the memory of long
+    /// texts.
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
         self.scratch.viterbi.rest();
         self.scratch.rest_memo();

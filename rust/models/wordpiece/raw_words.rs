@@ -17,7 +17,7 @@ use crate::vocab::TokenId;
 /// Marks the key of a raw word that is not cleaned up.
 const AS_IT_STANDS: Key = 1 << 127;
 
-/// What raw words become, each whatever is around it. ASCII letters and digits become themselves, or lower
+/// The words that raw words become, in any context. ASCII letters and digits become themselves, or lower
 /// case; a character from U+4000 to U+9FFF becomes itself.
 pub(crate) trait Cleaner {
     /// Whether letters become lower case.

@@ -22,7 +22,7 @@ pub(crate) struct Scratch {
 /// The bytes that the buffer of a raw word keeps.
 const KEPT_BYTES: usize = 1 << 16;
 
-/// What one thread encodes words with; made by [`WordPiece::worker`].
+/// The state with which one thread encodes words; made by [`WordPiece::worker`].
 pub struct Worker<'m> {
     model: &'m WordPiece,
     scratch: Box<Scratch>,
@@ -46,8 +46,8 @@ impl Worker<'_> {
         &mut self.scratch.cache
     }
 
-    /// What can be kept for another worker of the same model: without what long
-    /// texts took.
+    /// The memory that another worker of the same model can use: without the memory of long
+    /// texts.
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
         self.scratch.cache.rest();
         if self.scratch.word.capacity() > KEPT_BYTES {

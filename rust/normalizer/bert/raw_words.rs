@@ -49,7 +49,7 @@ impl RawWords {
         rewrite_word(self.table, raw_word, word)
     }
 
-    /// What a raw word becomes; `None` if it stays as it is.
+    /// The cleaned form of a raw word; `None` if it stays as it is.
     pub(crate) fn clean(&self, raw_word: &str) -> Result<Option<String>> {
         let mut cleaned = Plain::default();
         let changed = rewrite(self.table, raw_word, &mut cleaned);

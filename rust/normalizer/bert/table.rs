@@ -1,4 +1,4 @@
-//! `CleaningTable`: what BERT's clean-up makes of each code point, all steps in one.
+//! `CleaningTable`: the result of BERT's clean-up for each code point, all steps in one.
 //!
 //! Each step of BERT's clean-up sees one character at a time, except for the order of marks and
 //! Google's final sigma. So the steps are composed per code point when a table is built. Flags mark
@@ -36,7 +36,7 @@ const SPACE: u32 = 2;
 const PADDED: u32 = 3;
 const NONSPACING: u32 = 4;
 
-/// What a character becomes. 0 means: copied, and ASCII letters are lowered if that is a step.
+/// The cleaned form of a character. 0 means: copied, and ASCII letters are lowered if that is a step.
 ///
 /// From the low end: the offset of its image, the length of the image, flags.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -273,7 +273,7 @@ impl CleaningTable {
         Entry(self.entries.get(c as u32))
     }
 
-    /// What a code point above ASCII is to BERT's splitter before clean-up: [`BLANK`], [`ALONE`],
+    /// The class of a code point above ASCII for BERT's splitter before clean-up: [`BLANK`], [`ALONE`],
     /// or 0 if it may be part of a word.
     #[inline(always)]
     pub(crate) fn word_class(&self, point: u32) -> Flags {

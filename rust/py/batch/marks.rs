@@ -1,4 +1,4 @@
-//! What each id of a batch is: its segment, its text, its word.
+//! The segment, the text and the word of each id of a batch.
 
 use hashbrown::HashMap;
 use numpy::PyArray1;
@@ -168,7 +168,7 @@ impl PyEncodingBatch {
     /// The source texts of the only row, for ids that do not determine them.
     pub fn surfaces_of_row(&self, py: Python<'_>) -> PyResult<SourceTexts> {
         let parts = self.parts(0, self.ids.bind(py).len()?);
-        // What a template leaves out has no text.
+        // Texts that a template leaves out have no ids.
         let begins = parts.all().all(|(_, part)| part.before == 0 && part.texts.len() <= 1);
         let (Maker::Tokenizer(tokenizer, call, _), Some(texts), true) = (&self.maker, &self.texts, begins)
         else {

@@ -129,7 +129,7 @@ impl PyEncodingBatch {
         }
     }
 
-    /// What offsets leave out by the file.
+    /// The white space that offsets leave out by the file.
     pub(super) fn trim_widths<'a>(&'a self, py: Python<'a>) -> PyResult<Option<Cow<'a, TrimWidths>>> {
         let (tokenizer, source_texts) = match &self.maker {
             Maker::Known(known) => return Ok(known.trim_widths.as_ref().map(Cow::Borrowed)),

@@ -48,7 +48,7 @@ pub(super) enum Insn {
         slot: u32,
         after: u32,
     },
-    /// What a group matched, with or without regard to case.
+    /// The text that a group matched, with or without regard to case.
     Backref {
         group: u32,
         folded: bool,

@@ -89,7 +89,7 @@ impl<'a> Iterator for Graphemes<'a> {
     }
 }
 
-/// What rules need to know of the text before, beyond the last character.
+/// The state of the rules from the text before, beyond the last character.
 #[derive(Default)]
 struct Context {
     /// Whether the text ends in an odd number of regional indicators.

@@ -23,7 +23,7 @@ impl Pairs {
     }
 }
 
-/// What added tokens begin with, hold and end with.
+/// The characters that added tokens begin with, hold and end with.
 ///
 /// At a *clean* place no token ends, begins or lies across, whatever text follows, and no token takes
 /// white space from across it. So what an automaton finds before such a place does not depend on what

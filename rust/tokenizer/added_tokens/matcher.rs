@@ -65,7 +65,7 @@ impl Matchers {
         cut(matcher.as_ref(), tokens, text, each)
     }
 
-    /// What the strings begin and end with by which tokens are found, on these sides.
+    /// The characters that the strings begin and end with by which tokens are found, on these sides.
     ///
     /// # Errors
     /// As [`Normalizer::normalize`].

@@ -28,7 +28,7 @@ pub enum Step {
     Replace {
         /// The string to search; not empty.
         pattern: String,
-        /// What takes its place.
+        /// The string that replaces it.
         content: String,
     },
     /// So many characters go at the ends of each token, if they are these.
@@ -42,21 +42,21 @@ pub enum Step {
     },
     /// The mark is a space; those of the first token may go.
     Metaspace {
-        /// What represents a space.
+        /// The mark of a space.
         mark: char,
         /// Whether those of the first token go.
         strip_first: bool,
     },
     /// A space before each token that does not begin with the prefix, which goes.
     WordPiece {
-        /// What the tokens begin with that continue a word.
+        /// The prefix of tokens that continue a word.
         prefix: String,
         /// Whether spaces before punctuation and English contractions go.
         cleanup: bool,
     },
     /// The suffix is a space; in the last token it is nothing.
     Suffix {
-        /// What ends a word.
+        /// The suffix that ends a word.
         suffix: String,
     },
     /// A token like the one before it goes, and padding; a delimiter is a space.
@@ -98,15 +98,15 @@ impl TryFrom<Steps> for Chain {
     }
 }
 
-/// What a step remembers between the tokens of one text.
+/// The state of a step between the tokens of one text.
 #[derive(Clone, Debug, Default)]
 struct StepState {
     started: bool,
-    /// What waits: a token, or the start of one.
+    /// The waiting token, or the start of one.
     held: Option<Vec<u8>>,
 }
 
-/// What each step remembers.
+/// The state of each step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChainState {
     steps: Vec<StepState>,
@@ -199,7 +199,7 @@ impl Step {
     /// The tokens that are certain after more of them.
     fn take(&self, state: &mut StepState, tokens: Tokens, is_last: bool) -> Result<Tokens> {
         Ok(match self {
-            // What comes after joins all in any case: bytes stay bytes until the end.
+            // Later steps join everything in any case: bytes stay bytes until the end.
             Self::Fuse if is_last => tokens,
             Self::ByteLevel if is_last => tokens.iter().map(|token| of_characters(token)).collect(),
             Self::ByteFallback if is_last => tokens.into_iter().map(of_name).collect(),
@@ -253,7 +253,7 @@ impl Step {
         })
     }
 
-    /// What a token is to steps that look at one at a time.
+    /// The form of a token after a step that looks at one at a time.
     fn one(&self, state: &mut StepState, token: Vec<u8>) -> Result<Vec<u8>> {
         let is_first = !std::mem::replace(&mut state.started, true);
         Ok(match self {

@@ -24,7 +24,7 @@ pub enum StripMarks {
     All,
 }
 
-/// What the decoder must know of a model.
+/// The properties of a model that the decoder needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SentencePieceDecoder {
@@ -41,7 +41,7 @@ pub struct SentencePieceDecoder {
 }
 
 impl SentencePieceDecoder {
-    /// What SentencePiece writes for the unknown token if the file does not say.
+    /// The text that SentencePiece writes for the unknown token if the file does not say.
     pub const UNK_SURFACE: &str = " \u{2047} ";
 
     /// This decoder after ids have moved; `None` for tokens that are gone.

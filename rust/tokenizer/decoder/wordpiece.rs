@@ -4,7 +4,7 @@
 //! tokenizers 0.23 does; a space between two tokens' halves of a
 //! pattern stays.
 
-/// What tidying replaces, in this order.
+/// The strings that tidying replaces, in this order.
 const TIDIED: [(&[u8], &[u8]); 11] = [
     (b" .", b"."),
     (b" ?", b"?"),

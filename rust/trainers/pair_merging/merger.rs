@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
 use crate::trainers::checkpoint::Checkpoint;
 
-/// What to do with a pair whose token already occurs in pieces.
+/// The treatment of a pair whose token already occurs in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reuse {
     /// Merge it: a token may have several merges.

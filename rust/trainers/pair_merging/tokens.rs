@@ -88,7 +88,7 @@ impl Tokens {
         &self.slab[start..self.ends[id]]
     }
 
-    /// What compares as the text of a token: its bytes, or the code points of its byte-level
+    /// The key that compares as the text of a token: its bytes, or the code points of its byte-level
     /// characters.
     pub(crate) fn text_order(&self, id: TokenId) -> impl Iterator<Item = u32> {
         let is_bytes = self.unit == Unit::Bytes;

@@ -1,6 +1,6 @@
 //! Which tokens may join to a superword.
 
-/// What joining depends on, of a token.
+/// The properties of a token that decide whether it joins words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WordShape {
     bytes: u32,

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use super::Variant;
 
-/// What says how much a language needs a merge.
+/// The measure of how much a language needs a merge.
 #[derive(Debug)]
 pub(super) enum Need {
     /// The tokens of its development text, or of its text: the most first.

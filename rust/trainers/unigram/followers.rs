@@ -1,11 +1,11 @@
-//! What follows a segment. The two [`Method`]s differ in which followers they distinguish, and thus
+//! The text that follows a segment. The two [`Method`]s differ in which followers they distinguish, and thus
 //! in which strings become seeds.
 
 use super::Method;
 use crate::corpus::word_counts::LINE_END;
 use crate::sentencepiece_rules::segments::After;
 
-/// What follows a segment at all its occurrences.
+/// The follower of a segment at all its occurrences.
 pub(super) type Follower = u32;
 /// Different followers occur.
 pub(super) const MANY: Follower = 0;

@@ -89,7 +89,7 @@ pub(super) fn keep(
     Ok(kept)
 }
 
-/// What happens to a piece that is on some best segmentation.
+/// The fate of a piece that is on some best segmentation.
 #[derive(Clone, Copy)]
 enum Fate {
     /// It is kept, because it cannot be segmented otherwise.
