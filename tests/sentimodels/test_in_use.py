@@ -31,3 +31,22 @@ def test_a_verdict_is_timed_without_any_option(monkeypatch: pytest.MonkeyPatch, 
     assert [(row["what"], row["bar"], set(row["figures"])) for row in rows] == [
         ("1,000 tweets", None, {700.0}), ("10,000 tweets", "verdict on 10,000 rows", {700.0}),
     ]  # fmt: skip
+
+
+def test_a_verdict_on_many_labels_reads_files_of_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SENTITOK_DATA", str(shared_data.folder()))
+    monkeypatch.syspath_prepend(BENCHES)
+    in_use = importlib.import_module("in_use")
+    tables = []
+
+    def senti(command: str, file: Path, *args: str | Path, given: str = "") -> float:
+        tables.append(read_table(file, several="multilabel" in args))
+        return 7.0
+
+    monkeypatch.setattr(in_use, "senti", senti)
+    rows = in_use.SECTIONS["labels"](tmp_path)
+    assert [len(table) for table in tables] == [10_000, 10_000]
+    assert len(set(tables[0].labelled())) == 20
+    assert [row["bar"] for row in rows if row["bar"]] == ["verdict on 20 labels", "verdict on several labels"]
