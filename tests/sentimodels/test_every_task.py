@@ -122,6 +122,7 @@ GIVEN: dict[str, list[list[str]]] = {
     "reproduce": [["runs/bag"]],
     "verify": [["runs/bag"]],
     "export": [],  # test_every_task_is_exported_or_refused
+    "page": [["runs/bag", "-o", "out/page.html"]],
     "serve": [],  # test_every_task_answers_on_the_page
     "data": [
         ["suspects", "train.csv", "--run", "out/folds", "-o", "out/suspects.csv", "--page", "out/s.html"],

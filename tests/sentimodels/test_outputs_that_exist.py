@@ -37,6 +37,7 @@ CALLS: dict[str, tuple[str, str, list[str]]] = {
     "init": ("-o new.toml", "--arch gru", ["new.toml"]),
     "plot": ("reviews.csv --kind lengths -o new.svg", "other.csv", ["new.svg"]),
     "ensemble": ("runs/nb runs/bow --dev other.csv -o new", "runs/bow2", ["new/ensemble.json"]),
+    "page": ("runs/nb -o new.html", "", ["new.html"]),
     "export": ("runs/gpt -o new", "", ["new/config.json", "new/model.safetensors"]),
 }
 # Their results take long, so one that may not replace another is kept next to it.

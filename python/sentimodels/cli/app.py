@@ -48,6 +48,7 @@ COMMANDS = {
     "init": ("inspect", "Write a configuration file with every key and its default.", "Prepare"),
     "card": ("card", "Write a model card: data, scores, limits and hashes.", "Share"),
     "export": ("export", "Write a model as another library reads it.", "Share"),
+    "page": ("export", "Write a classifier as one HTML file, which answers in the browser.", "Share"),
     "import": ("export", "Read a model of transformers into a run directory.", "Share"),
     "reproduce": ("reproduce", "Train a run again, and say whether it is equal.", "Share"),
     "verify": ("inspect", "Check that no file of a run has changed since it was written.", "Share"),

@@ -1,4 +1,4 @@
-"""`senti export` and `senti import`: models as other libraries read and write them.
+"""`senti export`, `page` and `import`: models as other programs read and write them.
 
 Language models as transformers does (`export/transformers/folder.py`), classifiers in the formats of the
 table `export.EXPORTERS`.
@@ -14,7 +14,19 @@ import typer
 from sentitok.cli.output import bytes_text, counted, lines, number
 
 from ..export import EXPORTERS
-from .command import AsJson, Force, Output, Quiet, Traceback, UsageError, add, put, typed
+from .command import (
+    AsJson,
+    Force,
+    Output,
+    Quiet,
+    Traceback,
+    UsageError,
+    add,
+    announce,
+    put,
+    put_file,
+    typed,
+)
 from .tables import TextColumn, Windows, read, refuse_idle_windows
 
 _FORMATS = tuple(EXPORTERS)
@@ -278,6 +290,30 @@ def import_(
     output.result(value, f"{said}\nnext: {next_step} {typed(out)}", str(out))
 
 
+def page(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory of tfidf, nb or bow.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="HTML file to write.")],
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Write a classifier as one HTML file, which answers in the browser.
+
+    The file holds the model and asks for nothing else: it can be sent by mail, and opened without a network.
+    """
+    from sentitok.atomic import write as write_atomically
+
+    from ..export.page import html_page
+
+    output = Output("senti.page/1", as_json=as_json, quiet=quiet)
+    announce(out, output, force=force)
+    data = html_page(run)
+    put_file(out, lambda path: write_atomically(path, data), force=force)
+    said = f"written  {out}, {bytes_text(len(data))}; open it in a browser"
+    output.result({"out": str(out), "bytes": len(data)}, said, str(out))
+
+
 def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
     add(
@@ -290,6 +326,7 @@ def register(app: typer.Typer) -> None:
         "senti export runs/first --onnx --int8 --texts valid.csv -o small.onnx",
         "senti export runs/bow --numpy -o reviews",
     )
+    add(app, "page", page, "senti page runs/bow -o reviews.html")
     add(
         app,
         "import",

@@ -37,7 +37,7 @@ from ...runs.directory import manifest_hash, to_json, versions
 from ...text.words import WORD
 from ..comparison import checked_folder, compare, thresholds_of
 
-__all__ = ["FORMAT", "TOLERANCE", "answers_of", "export_numpy", "refuse"]
+__all__ = ["FORMAT", "TOLERANCE", "about_of", "answers_of", "export_numpy", "refuse", "scored"]
 
 FORMAT = "sentimodels.export.numpy/1"
 READER = "classifier.py"
@@ -84,8 +84,8 @@ def export_numpy(
     with checked_folder(folder, texts, replace=replace) as made:
         classifier = Classifier.load(run, windows=windows)
         refuse(classifier.config)
-        settings, tensors = _scored(classifier)
-        about = {**_about(classifier, run), **settings}
+        settings, tensors = scored(classifier)
+        about = {**about_of(classifier, run), **settings}
         classifier.encoder.save(made)
         write_atomically(made / READER, _reader(about["scorer"]).encode())
         write_atomically(made / "model.safetensors", save(tensors))
@@ -109,7 +109,7 @@ def refuse(config: RunConfig) -> None:
         )
 
 
-def _about(classifier: Classifier, run: Path) -> dict[str, Any]:
+def about_of(classifier: Classifier, run: Path) -> dict[str, Any]:
     """Returns what the reader has to know of any run, and where the folder is from."""
     encoder = classifier.encoder
     return {
@@ -129,7 +129,7 @@ def _about(classifier: Classifier, run: Path) -> dict[str, Any]:
     }
 
 
-def _scored(classifier: Classifier) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def scored(classifier: Classifier) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Returns the settings and the tensors that the reader scores with."""
     module = classifier.module
     with torch.no_grad():
