@@ -8,7 +8,7 @@ use super::error::entry;
 use crate::error::Error;
 use crate::tokenizer::align::{Aligned, TokenSpan, align};
 
-/// The spans of an encoding; `None` for what a template put in.
+/// The spans of an encoding; `None` for tokens of a template.
 fn spans(offsets: &PyReadonlyArray2<'_, i64>, mask: &PyReadonlyArray1<'_, bool>) -> PyResult<Vec<TokenSpan>> {
     let rows = offsets.as_array();
     let span = |(row, &is_special): (numpy::ndarray::ArrayView1<'_, i64>, &bool)| {

@@ -1,6 +1,6 @@
 //! `EncodingBatch`: the encodings of many texts, as flat arrays.
 //!
-//! `parts` says what each row is made of: a text and the template around it, a pair, words, or a
+//! `parts` has the parts of each row: a text and the template around it, a pair, words, or a
 //! window of these. What a row has in addition to its ids is made when it is asked for: `marks`, `offsets`.
 
 mod marks;

@@ -33,7 +33,7 @@ use crate::vocab::TokenId;
 pub(super) enum Spelling {
     /// The tokenizer that made them.
     Tokenizer(Arc<Tokenizer>),
-    /// Nothing but the spelled tokens, and what offsets leave out: an encoding
+    /// Nothing but the spelled tokens, and the white space that offsets leave out: an encoding
     /// that was pickled.
     Tokens(Py<PyList>, Option<TrimWidths>),
     /// The batch of one row that it is.
@@ -311,7 +311,7 @@ impl PyEncoding {
     /// out where the file's post-processor says so, as Hugging Face does it;
     /// with `trim=False` nothing is, and the spans of a lossless tokenizer tile
     /// the text; with `trim=True` the blanks are, whatever the file says. In a
-    /// pair each span lies in its own text; what a template put in is `(0, 0)`.
+    /// pair each span lies in its own text; tokens of a template have `(0, 0)`.
     #[pyo3(signature = (unit = OffsetUnit::Chars, *, trim = None))]
     #[pyo3(text_signature = "($self, unit='chars', *, trim=None)")]
     fn offsets<'py>(

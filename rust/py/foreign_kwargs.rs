@@ -1,7 +1,7 @@
-//! The names of arguments and attributes in other libraries, and what to write instead.
+//! The names of arguments and attributes in other libraries, and their replacements here.
 //!
 //! Calls accept any further keyword argument only to refuse it, so that users of transformers,
-//! tokenizers or SentencePiece read the equivalent. This does not change what a call does.
+//! tokenizers or SentencePiece read the equivalent. This does not change the effect of a call.
 
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use super::batch::PyEncodingBatch;
 use super::encoding::PyEncoding;
 use crate::error::shown;
 
-/// A name in another library, and what to write instead.
+/// A name in another library, and its replacement here.
 type Row = (&'static str, &'static str);
 
 /// Arguments of calls that encode.

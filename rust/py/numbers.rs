@@ -1,7 +1,7 @@
 //! Numeric arguments of calls: sizes, lengths, counts, seeds, shares and powers.
 //!
 //! Each argument has its own type, so that the error for a wrong type, a negative or a too large
-//! number names the argument, the limit and what to write instead. Integers of numpy are accepted;
+//! number names the argument, the limit and the remedy. Integers of numpy are accepted;
 //! booleans are not, nor floats for whole numbers. Ids are in `ids`. Limits that the crate also
 //! checks, such as zeros without a meaning, are left to it.
 
@@ -22,7 +22,7 @@ struct Argument {
     name: &'static str,
     least: i128,
     most: i128,
-    /// The limit, and what to write instead.
+    /// The limit, and the remedy.
     is: &'static str,
 }
 

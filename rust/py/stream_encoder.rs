@@ -26,7 +26,7 @@ pub(super) struct PyStreamEncoder {
     stream: Mutex<Stream>,
 }
 
-/// An encoder, and what a part ended with that is only half a character.
+/// An encoder, and the bytes of half a character at the end of the last part.
 struct Stream {
     encoder: StreamEncoder,
     errors: Errors,

@@ -175,7 +175,7 @@ fn train(
 ///
 /// Superwords are tokens of several words. With `superwords_from`, merging continues across pieces
 /// once the vocabulary has that many tokens (SuperBPE); with `superwords="auto"` pieces of one token
-/// each are joined as soon as they occur more often than what else could be merged (BoundlessBPE).
+/// each are joined as soon as they occur more often than any other pair (BoundlessBPE).
 /// A superword has at most `max_superword_words` words (4), and crosses no full stop or colon that a
 /// space follows (`superword_rule="sentences"`), or only no line feed (`"lines"`). The text is read
 /// three times.

@@ -42,14 +42,14 @@ impl PyEncodingBatch {
         entry(|| Ok(self.marks(py)?.1))
     }
 
-    /// The text of its row that each id is of, 0 or 1, and -1 for what the template put in: a
+    /// The text of its row that each id is of, 0 or 1, and -1 for the template's tokens: a
     /// read-only array of int64.
     #[getter]
     pub fn sequence_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         entry(|| self.made_sequence_ids(py))
     }
 
-    /// The number of the word of each id in its text, and -1 for what the template put in: a
+    /// The number of the word of each id in its text, and -1 for the template's tokens: a
     /// read-only array of int64. Words are those of the call with `is_split_into_words=True`, else
     /// what the pre-tokenizer cuts, which needs `offsets=True`.
     #[getter]

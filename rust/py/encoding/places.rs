@@ -19,7 +19,7 @@ use crate::tokenizer::encoding::OffsetUnit;
 
 #[pymethods]
 impl PyEncoding {
-    /// The text that each id is of, 0 or 1, and -1 for what the template put in: a read-only
+    /// The text that each id is of, 0 or 1, and -1 for the template's tokens: a read-only
     /// array of int64.
     #[getter]
     fn sequence_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
@@ -39,8 +39,8 @@ impl PyEncoding {
         })
     }
 
-    /// The number of the word of each id in its text, and -1 for what the template put in: a
-    /// read-only array of int64. Words are what the pre-tokenizer cuts, or those of
+    /// The number of the word of each id in its text, and -1 for the template's tokens: a
+    /// read-only array of int64. Words are the pieces of the pre-tokenizer, or those of
     /// `is_split_into_words=True`.
     #[getter]
     fn word_ids(&self, py: Python<'_>) -> PyResult<Py<PyArray1<i64>>> {
@@ -93,7 +93,7 @@ impl PyEncoding {
         })
     }
 
-    /// Start and end, in characters, of a token in its text; `None` for what the template put in.
+    /// Start and end, in characters, of a token in its text; `None` for a token of the template.
     fn token_to_chars(&self, py: Python<'_>, token: &Bound<'_, PyAny>) -> PyResult<Option<(i64, i64)>> {
         entry(|| {
             let token = self.place(token)?;

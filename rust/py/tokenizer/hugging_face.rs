@@ -13,7 +13,7 @@ use crate::formats::tokenizer_json;
 
 #[pymethods]
 impl PyTokenizer {
-    /// This tokenizer as a `tokenizers.Tokenizer`. Warns about what that does differently.
+    /// This tokenizer as a `tokenizers.Tokenizer`. Warns about differences.
     ///
     /// `transformers.PreTrainedTokenizerFast(tokenizer_object=...)` accepts it.
     fn to_hf<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
