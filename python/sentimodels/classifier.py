@@ -144,12 +144,12 @@ class Classifier:
 
     @property
     def tokenizer(self) -> Encoder:
-        """The run's tokenizer, or what replaces it."""
+        """The run's tokenizer, or its replacement."""
         return self._loaded.encoder.encoder
 
     @property
     def encoder(self) -> TextEncoder:
-        """The tokenizer with what the run settled about texts: lower case, lengths."""
+        """The tokenizer with the run's settings of texts: lower case, lengths."""
         return self._loaded.encoder
 
     @property

@@ -54,7 +54,7 @@ def not_numbers(what: str, or_else: str = "") -> CheckpointError:
 
     Args:
         what: the values that are NaN.
-        or_else: what else may be the reason.
+        or_else: another possible reason.
     """
     return CheckpointError(
         f"the model's {what} are not numbers: its weights are not finite{or_else}; take another run, or "

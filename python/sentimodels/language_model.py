@@ -124,16 +124,16 @@ class LanguageModel:
         Args:
             prompts: a prompt, or several.
             max_new_tokens: tokens of a text at most, from 1 on.
-            temperature: what logits are divided by, from 0 on; 0 always takes the likeliest token.
+            temperature: the divisor of logits, from 0 on; 0 always takes the likeliest token.
             top_k: draw from that many of the likeliest tokens.
             top_p: draw from the likeliest tokens that have this share of the probability together,
                 above 0 and up to 1.
             min_p: draw no token less likely than this share, from 0 to 1, of the likeliest one.
-            repetition_penalty: what logits of tokens in the text so far are divided by if positive
-                and multiplied by if negative; 1 for none.
+            repetition_penalty: the divisor of logits of tokens in the text so far if positive,
+                and the factor if negative; 1 for none.
             stop: strings before which a text ends.
             seed: random seed, from 0 on: the same seed gives the same text for a prompt,
-            whatever the other prompts are. `None`: another each time.
+                whatever the other prompts are. `None`: another each time.
             begin: whether prompts begin a document: the token `end` is put before them.
             window: whether texts may be longer than the context, the oldest tokens being forgotten.
             batch_size: prompts that are continued together at most.

@@ -29,7 +29,7 @@ class Preferences:
         train: `[train]`.
         pairs: to train on.
         judge: pairs that judge.
-        reference: what the policy began as, on the device of training.
+        reference: the policy before training, on the device of training.
     """
 
     def __init__(

@@ -52,8 +52,8 @@ def judge(
     """Draws answers to openings and judges them.
 
     Args:
-        policy: what answers.
-        reference: what it began as; `None`: the policy is that.
+        policy: the model that answers.
+        reference: the policy before training; `None`: the policy is that.
         openings: ids of each.
         drawing: how answers are drawn.
         reward: gives the rewards of whole texts, or `None`.
@@ -117,7 +117,7 @@ def samples_of(before: Judged, after: Judged) -> bytes:
 
 
 def compare(before: Judged, after: Judged, task: JudgedConfig) -> dict[str, Any]:
-    """Returns what changed: `before` and `after`, `gain` with its 95 % interval, `warnings`.
+    """Returns the changes: `before` and `after`, `gain` with its 95 % interval, `warnings`.
 
     The interval is that of the mean difference of answers to the same opening, by the normal
     distribution; `gain_in_std` is the gain in standard deviations of the rewards before.
@@ -138,7 +138,7 @@ def compare(before: Judged, after: Judged, task: JudgedConfig) -> dict[str, Any]
 
 
 def warnings(before: dict[str, float], after: dict[str, float], task: JudgedConfig) -> list[str]:
-    """Returns what may be wrong with a reward that was won, one sentence each."""
+    """Returns warnings about a reward that was won, one sentence each."""
     said = []
     if after["distinct_2"] < task.min_distinct * before["distinct_2"]:
         said.append(

@@ -66,7 +66,7 @@ class Setup:
         reward: gives the rewards of texts, or `None`.
         end: the token that ends a document, if the base has one.
         context: tokens that the model reads at most; `None`: any number.
-        say: called with what the user should know.
+        say: called with notes for the user.
         rehearsed: steps of a trial; `None`: a run.
     """
 
@@ -119,11 +119,11 @@ class Setup:
 
 
 def setup_of(config: AlignConfig, say: Callable[[str], None], rehearsed: int | None = None) -> Setup:
-    """Loads the base, what it is judged by, and a copy that stays as it is.
+    """Loads the base, the reward that judges it, and a copy that stays as it is.
 
     Args:
         config: the alignment.
-        say: called with what the user should know.
+        say: called with notes for the user.
         rehearsed: steps of a trial; `None`: a run.
 
     Raises:
@@ -176,7 +176,7 @@ class Method(Protocol):
         """Returns the loop that trains the policy in place."""
 
     def scores(self) -> dict[str, Any]:
-        """Returns what the method alone can say of the policy."""
+        """Returns the method's results on the policy."""
 
     def steps(self) -> int:
         """Returns how many steps training has."""

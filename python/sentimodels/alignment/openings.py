@@ -1,4 +1,4 @@
-"""Openings: the beginnings of texts that a policy continues; and `Seen`, what may neither train nor judge.
+"""Openings: beginnings of texts that a policy continues; and `Seen`, texts that must not train or judge.
 
 Rows that `--exclude` names are left out, and nothing judges that a run behind the alignment was trained on.
 Pairs of answers are in `preferences.py`.
@@ -55,7 +55,7 @@ def check_same_sources(sources: list[dict[str, Any]], record: Mapping[str, Any])
 
     Args:
         sources: the files and rows, as read now.
-        record: what the run has written of them.
+        record: the record of them in the run.
 
     Raises:
         CheckpointError: naming the file.
@@ -132,7 +132,7 @@ def read_openings(path: Path, data: AlignDataConfig, where: str | None) -> Table
     """Reads texts: the lines of a .txt file, else a column of a table.
 
     Raises:
-        DataError: if the file is not what it should be.
+        DataError: if the file is malformed.
         FileNotFoundError: if there is none.
     """
     is_table = (data.format or "lines") != "lines" or data.separator is not None or data.header is not None
@@ -152,7 +152,7 @@ def divide(train: Table, judge: Table | None, seen: Seen, data: AlignDataConfig,
     Args:
         train: rows to train on, which may be trained on.
         judge: rows of another file, or part, to judge on; `None`: some of the first ones.
-        seen: what the runs behind the alignment were trained on.
+        seen: the training texts of the runs behind the alignment.
         data: how many judge.
         say: called with the openings left out.
 

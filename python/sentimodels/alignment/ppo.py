@@ -46,7 +46,7 @@ _EQUAL = 1e-6
 
 @dataclass(frozen=True)
 class _Rollout:
-    """Answers, and what the policy that drew them said of them."""
+    """Answers, with the outputs of the policy that drew them."""
 
     answers: Answers
     rewards: NDArray[np.float64]
@@ -58,8 +58,8 @@ class PPO:
     """See the module.
 
     Args:
-        policy: what learns, on its device; in place.
-        reference: what it began as; it never moves.
+        policy: the model to train, on its device; in place.
+        reference: the policy before training; it never moves.
         openings: ids of those to train on.
         drawing: how answers are drawn.
         score: gives the rewards of whole texts.
@@ -228,7 +228,7 @@ class PPO:
 
     @torch.no_grad()
     def _ask(self, answers: Answers) -> tuple[PolicyOutput, Tensor]:
-        """Returns what the policy, and the reference, say of answers."""
+        """Returns the outputs of the policy, and of the reference, for answers."""
         parts: list[PolicyOutput] = []
         references = []
         for rows in torch.arange(len(answers)).split(self.task.mini_batch):

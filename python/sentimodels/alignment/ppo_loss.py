@@ -60,13 +60,13 @@ def gae(
     """Returns advantages and returns (B, T) of texts that have ended.
 
     delta_t = r_t + gamma V_{t+1} - V_t; A_t = delta_t + gamma lam A_{t+1}; nothing follows the last
-    token of an answer. The return is A_t + V_t, what a value is to learn.
+    token of an answer. The return is A_t + V_t, the target of a value.
 
     Args:
         rewards: (B, T).
         values: (B, T), of the state before each token.
         mask: (B, T), True at tokens of the answer.
-        gamma: discount of what comes later.
+        gamma: discount of later rewards.
         lam: 0 trusts the values, 1 the rewards alone.
 
     Raises:
@@ -151,7 +151,7 @@ class AdaptiveKL:
     After Ziegler et al. 2019, 2.2.
 
     Attributes:
-        coefficient: beta, what the penalty is multiplied by.
+        coefficient: beta, the factor of the penalty.
         target: the divergence to hold, in nats a text.
         gain: K, the most that beta moves at an update, as a share of an error of 1.
 

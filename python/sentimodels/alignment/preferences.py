@@ -100,7 +100,7 @@ class PairBatch:
     real: int
 
     def inputs(self) -> dict[str, Tensor]:
-        """Returns what the model is called with."""
+        """Returns the arguments of the model."""
         return {"input_ids": self.ids[:, :-1]}
 
     def counted(self) -> tuple[int, int]:

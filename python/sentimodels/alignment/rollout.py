@@ -48,7 +48,7 @@ class Answers:
 
     @property
     def whole(self) -> list[str]:
-        """Openings with their answers: what a reward is of."""
+        """Openings with their answers: the texts that get rewards."""
         return [opening + text for opening, text in zip(self.openings, self.texts, strict=True)]
 
     @property

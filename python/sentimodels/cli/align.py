@@ -106,7 +106,7 @@ def _samples_in(folder: Path, n: int) -> dict[str, Any]:
 
 
 def summary(about: dict[str, Any], folder: Path) -> str:
-    """Writes what people want to know of an alignment."""
+    """Writes the summary of an alignment."""
     fit = about["fit"]
     parts = [
         lines([
@@ -125,7 +125,7 @@ def summary(about: dict[str, Any], folder: Path) -> str:
 
 
 def _report(alignment: dict[str, Any]) -> list[str]:
-    """Writes the scores before and after, and what may be wrong with them."""
+    """Writes the scores before and after, and warnings."""
     head = [f"{number(alignment['openings'])} openings not trained on", "before", "after"]
     parts = [table(head, score_rows(alignment))]
     said = []

@@ -92,7 +92,7 @@ class _Senti(Group):
             super().format_help(ctx, formatter)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Returns what the shell offers."""
+        """Returns the completions of the shell."""
         with self._listed():
             return super().shell_complete(ctx, incomplete)
 
@@ -152,7 +152,7 @@ def build() -> typer.Typer:
 
 
 def start() -> None:
-    """Runs the command line, if what it needs is there."""
+    """Runs the command line, if its packages are installed."""
     missing = [name for name in _NEEDED if not _installed(name)]
     if missing:
         print(f"senti: it needs {', '.join(missing)}; install the extra:", file=sys.stderr)

@@ -71,7 +71,7 @@ _OF_THE_EXTRA = ("matplotlib", "scipy", "sklearn", "tomlkit")
 
 
 def refuse_input(out: Path | None, inputs: Iterable[str | Path]) -> None:
-    """Refuses to write to a file that is read, by whatever name: what it holds could be lost.
+    """Refuses to write to a file that is read, by whatever name: its content could be lost.
 
     Raises:
         UsageError: naming both.
@@ -115,7 +115,7 @@ def add(
     Args:
         app: `senti`, or a group of its commands.
         name: of the command.
-        function: what runs.
+        function: the function that runs.
         lines: examples for its help.
         runs_alone: whether it runs without arguments; else it shows its help then.
     """

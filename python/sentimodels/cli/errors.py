@@ -248,7 +248,7 @@ def write_rows(path: Path, found: list[dict[str, Any]], names: list[str], table:
 
     Args:
         path: the file.
-        found: what is said of each row.
+        found: the columns of each row.
         names: the fields of it that are written, as the first columns.
         table: the rows; the columns that it keeps follow.
     """

@@ -337,7 +337,7 @@ def _confusion_grid(value: dict[str, Any]) -> Any:
 
 
 def coverage_grid(rows: list[dict[str, float]]) -> Any:
-    """Lays out what answers there are, and how right they are, from each probability on."""
+    """Lays out the number of answers, and how right they are, from each probability on."""
     made = [
         [f"{row['threshold']:.2f}", *(shown(row[key]) for key in ("answered", "precision", "recall"))]
         for row in rows

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Cells of the longest bar.
 _WIDEST = 20
-# Red, green and blue of what raises and what lowers, at their strongest.
+# Red, green and blue of tokens that raise and tokens that lower, at their strongest.
 _MORE, _LESS = (0, 90, 181), (205, 110, 0)
 
 
@@ -214,7 +214,7 @@ def _effect_grid(title: str, what: str, rows: list[tuple[str, str, float]], grea
 
 
 def _bar(effect: float, greatest: float) -> str:
-    """Draws a strength as wide as it is: what raises as `+`, what lowers as `-`."""
+    """Draws a strength as wide as it is: raising as `+`, lowering as `-`."""
     width = round(_WIDEST * abs(effect) / greatest) if greatest else 0
     return ("+" if effect > 0 else "-") * min(width, _WIDEST)
 
@@ -241,7 +241,7 @@ def _style(strength: float) -> str:
     red, green, blue = (
         round(255 - (255 - end) * abs(strength)) for end in (_MORE if strength > 0 else _LESS)
     )
-    # Of 16 colours both may be the same one, so what lowers the label is underlined.
+    # Of 16 colours both may be the same one, so tokens that lower the label are underlined.
     line = " underline" if strength < 0 else ""
     return f"{'white' if abs(strength) > 0.6 else 'black'} on rgb({red},{green},{blue}){line}"
 

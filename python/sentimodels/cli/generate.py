@@ -221,7 +221,7 @@ def generate(
 
 
 class _Writer:
-    """Writes texts, and counts what it took."""
+    """Writes texts, and counts tokens and time."""
 
     def __init__(
         self, output: Output, model: "LanguageModel", limits: "Limits", sampling: "Sampling"
@@ -299,7 +299,7 @@ class _Writer:
             )
 
     def tell_speed(self) -> None:
-        """Says on stderr how many tokens were read and written, how fast, and what could not be read."""
+        """Says on stderr how many tokens were read and written, how fast, and which text was unreadable."""
         self._tell_unknown()
         if not self.seconds:
             self.output.note("no prompts: give texts, files of them (--file), or lines on stdin")

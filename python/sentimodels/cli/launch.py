@@ -133,7 +133,7 @@ def refuse_windows_of_bags(config: "RunConfig") -> None:
 
 
 def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns what the environment, the file, assignments and flags say, rising in weight."""
+    """Returns the settings of the environment, the file, assignments and flags, rising in weight."""
     from ..runs.families import read_toml, set_value, with_files, with_local_copies
 
     if config is not None and config.is_dir():
@@ -155,7 +155,7 @@ def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) ->
 def training_callbacks(
     output: Output, stopper: Stopper, replaces: Path | None = None
 ) -> "Iterator[Callbacks]":
-    """Yields what a run calls while it goes: the display, notes, and the test for Ctrl-C.
+    """Yields the callbacks of a run: the display, notes, and the test for Ctrl-C.
 
     Args:
         output: of the command.
@@ -229,7 +229,7 @@ def say_stopped(stopped: bool, folder: Path, stopper: Stopper, command: str = "t
 
 
 def varying_defaults(of_task: str) -> dict[str, str]:
-    """Returns what help says of the defaults that hang on the architecture, by key."""
+    """Returns the help's text on defaults that depend on the architecture, by key."""
     from ..models import ARCHITECTURES
 
     return {
@@ -388,7 +388,7 @@ def dry_run_of(output: Output, recipe: "Recipe[Any]", runs: int = 1) -> None:
 def dry_run_of_sweep(
     output: Output, choices: "list[tuple[dict[str, Any], RunConfig]]", tables: "Tables", budget: float | None
 ) -> None:
-    """Tries the runs of a sweep: prints a line for each combination, and what all of them take.
+    """Tries the runs of a sweep: prints a line for each combination, and the totals.
 
     Raises:
         Exit: with 1, if a model does not fit into memory.

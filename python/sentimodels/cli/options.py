@@ -102,11 +102,11 @@ def parameters(
     """Yields the key of each option, as `optim.lr`, and the parameter that typer makes it from.
 
     Args:
-        config: what the command reads.
-        tasks: what its `[task]` may be.
+        config: the configuration that the command reads.
+        tasks: the possible values of its `[task]`.
         model: keys of `MODEL` that are options.
         flags: option and metavar by key, of fields that are not options elsewhere.
-        defaults: by key, what the help calls the default where it is not the field's own.
+        defaults: by key, the default in the help where it is not the field's.
     """
     for key, field, extra in _flagged(config, tasks, flags):
         names = [str(extra["flag"])]
@@ -141,7 +141,7 @@ def with_options(
     """Returns a command with options instead of its `**given`, right after `out`.
 
     Args:
-        command: what runs.
+        command: the function that runs.
         options: the key and the parameter of each option (`parameters`).
     """
     made = [option for _, option in options]
@@ -180,7 +180,7 @@ def _flagged(
 def _sections(
     config: "type[Written]", tasks: "Iterable[type[Section]]"
 ) -> "Iterator[tuple[str, type[Section]]]":
-    """Yields what keys begin with, and the section they are of, in the order of the file."""
+    """Yields prefixes of keys, and their sections, in the order of the file."""
     yield "", config
     yield "data.", _section(config, "data")
     for section in tasks:
@@ -206,7 +206,7 @@ def _parameter(key: str, kind: Any, names: list[str], text: str, more: dict[str,
 
 
 def _kind(annotation: Any) -> tuple[Any, dict[str, Any]]:
-    """Returns what an option reads: a flag, a number, a text, or several texts."""
+    """Returns the type of an option: a flag, a number, a text, or several texts."""
     choices = [annotation]
     if get_origin(annotation) in (Union, types.UnionType):
         choices = [one for one in get_args(annotation) if one is not type(None)]
@@ -295,7 +295,7 @@ def tree_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read(name: str, value: Any) -> Any:
-    """Reads what an option spells shorter than the file does."""
+    """Reads a value that an option spells shorter than the file does."""
     if name == "model__char_ngrams":
         return _pair("--char-ngrams", value)
     if name in ("data__label_columns", "data__label_order"):

@@ -1,6 +1,6 @@
 """`senti plot`: pictures that compare runs.
 
-What kinds there are, and what each reads, is the table of `plots/`; here the sources are read and named.
+The table of `plots/` has the kinds and the input of each; here the sources are read and named.
 """
 
 from collections.abc import Callable, Mapping
@@ -133,7 +133,7 @@ def plot(
 
 
 def _courses(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:
-    """Returns the course of each run, and what all were trained on.
+    """Returns the course of each run, and their common training data.
 
     Where that differs, or the task, names say it: losses of masked and of next tokens cannot be compared.
     """
@@ -163,7 +163,7 @@ def _named(name: str, task: str | None, data: str | None) -> str:
 
 
 def _reached(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:
-    """Returns what each run reached, and the file whose rows judged, where all have the same."""
+    """Returns the score of each run, and the file whose rows judged, where all have the same."""
     from ..plots.runs import read_reached, trained_on
 
     sets = {trained_on(run) for run in names.values()}

@@ -183,7 +183,7 @@ def predict(
         columns = _carried(table, with_ids=id_column is not None)
     if out is None:
         form = "json" if as_json else "quiet" if quiet else ".csv"
-    else:  # a file is what its name says, whatever is printed of it
+    else:  # a file has the format of its name, whatever is printed of it
         form = "json" if suffix == ".jsonl" else suffix
     # Answers that a terminal shows are their own bar.
     seen = out is None and sys.stdout is not None and sys.stdout.isatty()

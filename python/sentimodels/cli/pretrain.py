@@ -92,7 +92,7 @@ def pretrain(
 
 
 def summary(about: dict[str, Any], folder: Path) -> str:
-    """Writes what people want to know of a language model's run."""
+    """Writes the summary of a language model's run."""
     fit, speed, valid = about["fit"], about["speed"], about["valid"]
     measured = speed["tokens_per_second"]  # 0 of a run that was stopped before its first record
     said = f"{number(round(measured))} tokens/s" if measured else "-"

@@ -101,7 +101,7 @@ def _again(
 
 
 def _page(found: "Reproduction") -> str:
-    """Writes what became of one run."""
+    """Writes the result of one run."""
     differing = found.differing_scores
     if found.weights:
         weights = f"equal, {counted(found.n_tensors, 'tensor')}"

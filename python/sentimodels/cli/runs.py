@@ -77,7 +77,7 @@ def _language_parts(models: list[dict[str, Any]]) -> list[Any]:
 
 
 def _aligned(models: list[dict[str, Any]]) -> Any:
-    """Returns a table of rewards, each with what it cost."""
+    """Returns a table of rewards, each with its cost."""
     rows = []
     for one in models:
         judged = one.get("alignment", {"before": {}, "after": {}})

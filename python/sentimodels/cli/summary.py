@@ -26,7 +26,7 @@ JUDGED = {
 
 
 def _dropped(dropped: dict[str, Any], shown_scores: Mapping[str, str]) -> str:
-    """Writes what leaving out suspects changes on clean test rows."""
+    """Writes the change of scores on clean test rows when suspects are left out."""
     sides = {"all": "all rows", "without": "without suspects"}
     rows = [[said, *(f"{dropped[side][name]:.4f}" for name in shown_scores)] for side, said in sides.items()]
     gain, interval = 100 * dropped["gain"], 100 * dropped["interval"]
@@ -37,7 +37,7 @@ def _dropped(dropped: dict[str, Any], shown_scores: Mapping[str, str]) -> str:
 
 
 def summary(about: dict[str, Any], folder: Path) -> str:
-    """Writes what people want to know of a run."""
+    """Writes the summary of a run."""
     from ..evaluation.answers import said_temperature
 
     fit = about["fit"]
@@ -110,7 +110,7 @@ def summary(about: dict[str, Any], folder: Path) -> str:
 
 
 def _said_thresholds(about: dict[str, Any]) -> str:
-    """Says by what rule the run answers, and what that gives on the rows that judge."""
+    """Says by which rule the run answers, and its scores on the rows that judge."""
     part = next((name for name in ("test", "crossed", "valid") if about.get(name)), "valid")
     found = about[part]
     where = "valid, cross-fitted" if part == "crossed" else part
@@ -137,7 +137,7 @@ def _per_class(about: dict[str, Any]) -> str:
 
 
 def beside_teacher(about: dict[str, Any]) -> str:
-    """Says how far a student is from its teacher, and what the teacher reaches."""
+    """Says how far a student is from its teacher, and the teacher's scores."""
     said = (
         f"answers as its teacher in {100 * about['agreement']:.1f} % of the {number(about['rows'])} "
         f"{about['part']} rows, at a divergence of {about['divergence']:.4f} nats"

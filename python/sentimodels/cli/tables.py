@@ -238,7 +238,7 @@ _ROWS_OF_RUN: Mapping[str, Any] = {
         ),
     ],
 }
-# By option: what a call gives where nothing is typed.
+# By option: its effect if it is not typed.
 _UNGIVEN = {"skip": 0, "clean": False, "unlabelled": "error", "empty": "keep", "unknown": "error"}
 # The given ones of these options, as arguments of `read`.
 Reading = Mapping[str, Any]
@@ -403,7 +403,7 @@ def names(given: Sequence[str]) -> list[str]:
 
 
 def say_notes(output: Output, table: "Table") -> None:
-    """Says on stderr what the reader noted."""
+    """Prints the reader's notes on stderr."""
     for note in table.notes:
         output.note(f"{table.source}: {note}")
 

@@ -186,7 +186,7 @@ def _resume(output: Output, folder: Path, baseline: bool | None, *, on_error: st
 
 
 def say_group(output: Output, folder: Path, done: "Done", stopper: Stopper) -> None:
-    """Prints what a group has done.
+    """Prints the results of a group.
 
     Raises:
         Exception: the first failure of a run, unless it is a result of a sweep.
@@ -211,7 +211,7 @@ def say_group(output: Output, folder: Path, done: "Done", stopper: Stopper) -> N
 
 
 def _dropped(output: Output, config: "RunConfig", folder: Path) -> dict[str, Any]:
-    """Returns what leaving out suspects changes, where there are test rows to see it on."""
+    """Returns the change of scores without suspects, where there are test rows to see it on."""
     from ..runs.directory import read_json
 
     if config.data.drop_suspects is None or read_json(folder / "run.json")["fit"]["stop"] == "stopped":

@@ -327,7 +327,7 @@ def options() -> Iterator[tuple[str, Parameter]]:
 
 
 def _train_summary(about: dict[str, Any], folder: Path) -> str:
-    """Writes what people want to know of a run."""
+    """Writes the summary of a run."""
     fit, pairs = about["fit"], about["pairs"]
     counts = ", ".join(f"{number(n)} {name.replace('_', ' ')}" for name, n in pairs.items() if n)
     speed = number(round(fit["tokens"] / max(fit["seconds"], 1e-9)))

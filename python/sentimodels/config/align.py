@@ -254,7 +254,7 @@ class DPOConfig(JudgedConfig):
 
 
 class AlignTrainConfig(LoopConfig):
-    """How long, and in what pieces."""
+    """The length of training, and its batches."""
 
     seed: int = Field(
         default=0,

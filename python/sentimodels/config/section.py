@@ -65,7 +65,7 @@ def flag(
 
     Args:
         name: the option.
-        metavar: what its value is called in the help.
+        metavar: the name of its value in the help.
         panel: the panel of the help that lists it; `None` for that of its section.
         sets: the value that the option sets, of an option that takes none.
         text: its help, where that is not the description of the field.
@@ -168,7 +168,7 @@ class Section(BaseModel):
 
     @classmethod
     def documented(cls) -> Iterator[tuple[str, str]]:
-        """Yields each key with what it means, in the order of the file."""
+        """Yields each key with its meaning, in the order of the file."""
         for name, field in cls.model_fields.items():
             yield name, field.description or ""
 
@@ -195,7 +195,7 @@ class Written(Section):
     panel: ClassVar[str] = "Options"
 
     def to_toml(self, *, comments: bool = False) -> str:
-        """Writes the configuration as TOML, with what each key means if asked."""
+        """Writes the configuration as TOML, with the meaning of each key if asked."""
         import tomlkit
 
         made = tomlkit.document()

@@ -36,7 +36,7 @@ class TaskKind:
             from `LanguageConfig` and `LanguageRows` (`tasks/next_token.py`).
         recipe: module of `recipes/` and class of the recipe that runs it.
         command: of `senti`, which trains it.
-        given: what that command is given, as an example.
+        given: the arguments of that command, as an example.
         head: of a language model: module and function that puts the head of the task on a backbone.
     """
 

@@ -276,7 +276,7 @@ class OptimConfig(Section):
         return betas
 
 
-# By name: the metavar of its value, and what thresholds it chooses.
+# By name: the metavar of its value, and the thresholds it chooses.
 RULES = {
     "macro_f1": ("", "the highest macro F1"),
     "precision": ("P", "as many answers as have this precision"),

@@ -214,7 +214,7 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
 
     Args:
         table: the open file.
-        asked: what the user named.
+        asked: the columns that the user named.
         path: for messages.
 
     Raises:
@@ -412,7 +412,7 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
         clean: write `<br />` as a space in texts.
 
     Raises:
-        DataError: if a column is missing or unclear, or a cell is not what it should be.
+        DataError: if a column is missing or unclear, or a cell is malformed.
     """
     of_labels = () if table.fixed else asked.label_columns(table.names)
     if table.fixed:

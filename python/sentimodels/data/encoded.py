@@ -262,7 +262,7 @@ class Batch:
     full: bool = False
 
     def inputs(self, device: "torch.device | str | None" = None) -> "dict[str, torch.Tensor]":
-        """Returns what a model is called with: `model(**batch.inputs())`.
+        """Returns the arguments of a model: `model(**batch.inputs())`.
 
         Without padding there is no `mask` among them, so that the fastest kernels run.
 

@@ -70,7 +70,7 @@ def _without_accents(text: str) -> str:
 
 
 def _hashes(text: str) -> Iterator[int]:
-    """Yields the hashes of a text, of its lines, and of what they have in columns and sentences."""
+    """Yields the hashes of a text, of its lines, and of the columns and sentences in them."""
     if "<" in text or "&" in text:
         yield from _keyed(_lines(text))  # tags and entities are letters in older files of hashes
         joined = _plain(text, " ")
@@ -97,7 +97,7 @@ def _plain(text: str, line_end: str) -> str:
 
 
 def _columns(line: str) -> Iterator[str]:
-    """Yields what a line holds if it is a row of a table, however that is written, or a tree."""
+    """Yields the cells of a line if it is a row of a table, in any format, or a tree."""
     if "\t" in line:
         yield from line.split("\t")
     if line.startswith("("):

@@ -38,7 +38,7 @@ __all__ = [
 JSON, ONE_LABEL = "json", "none"
 # Separators that tools write between labels, the least ambiguous first.
 _SEPARATORS = ("|", ";", ",")
-# Cells without anything: blank, and what MySQL writes.
+# Cells without anything: blank, and the null of MySQL.
 _BLANK = ("", r"\N")
 # Values of a column of one label.
 _TRUTH = {"0": False, "1": True, "false": False, "true": True}
@@ -296,7 +296,7 @@ def cells_of_columns(columns: Mapping[str, list[str]], place: Callable[[int], st
 
 
 def set_reader(asked: SetsAsked, path: Path) -> SetReader:
-    """Returns what reads the cells of a file as sets."""
+    """Returns a function that reads the cells of a file as sets."""
 
     def read(cells: list[str], place: Callable[[int], str]) -> tuple[list[str], str, list[str]]:
         distinct = list(dict.fromkeys(cell for cell in cells if cell.strip() not in _BLANK))

@@ -173,7 +173,7 @@ _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
 def fold(text: str) -> str:
-    """Returns the same for texts that differ only in case, white space and what a person does not see.
+    """Returns the same for texts that differ only in case, white space and invisible characters.
 
     Punctuation stays, since "good" and "good !" are two phrases. Texts that are only alike are the
     matter of `leaks.py`.

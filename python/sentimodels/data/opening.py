@@ -1,4 +1,4 @@
-"""Opens a data file: decompresses, decodes strictly, hashes what it reads.
+"""Opens a data file: decompresses, decodes strictly, hashes its bytes.
 
 Compression is found by the first bytes, not only by the name; the hash is that of the bytes after
 decompression, so a file and its `.gz` are the same data. Bytes that are not text are an error naming offset
@@ -32,7 +32,7 @@ _SMALL = 1 << 28
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-# How files begin that are not text, with what they are and what to do.
+# How files begin that are not text, with their kinds and the remedies.
 _FOREIGN = {
     b"PAR1": ("Parquet", "give --format parquet"),
     b"PK\x03\x04": ("a workbook of Excel or a zip archive", "save the sheet as CSV, or unpack it"),
@@ -80,7 +80,7 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def foreign(path: Path) -> tuple[str, str] | None:
-    """Returns what a file that is not a table of text is, and what to do; `None` if it may be one.
+    """Returns the kind of a file that is not a table of text, and a remedy; `None` if it may be one.
 
     Raises:
         DataError: as `open_bytes`.
@@ -107,7 +107,7 @@ def read_text(
     Args:
         path: the file.
         encoding: of its text, if it was named.
-        otherwise: what it is where it is not UTF-8 and none was named.
+        otherwise: the encoding where it is not UTF-8 and none was named.
         max_line_bytes: the longest line, in bytes of UTF-8; 2^28 if not given.
 
     Raises:
@@ -277,7 +277,7 @@ class TextFile:
 
 @contextmanager
 def open_text(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = None) -> Iterator[TextFile]:
-    """Opens a text file; what goes wrong while it is read becomes a `DataError`.
+    """Opens a text file; errors while it is read become a `DataError`.
 
     Args:
         path: the file; gz, xz, bz2 and zst are unpacked.
@@ -318,7 +318,7 @@ def encoding_of(path: Path) -> str:
 
 @contextmanager
 def _damage_named(path: Path) -> Iterator[None]:
-    """Turns what damaged compression raises into a `DataError`."""
+    """Turns errors of damaged compression into a `DataError`."""
     try:
         yield
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
@@ -417,7 +417,7 @@ _LATIN = {
     "cp1257": _BALTIC,
     "iso8859_2": _CENTRAL,
 }
-# Those of old systems, for what none of the first reads well.
+# Encodings of old systems, for texts that none of the first reads well.
 _LATIN_OF_OLD = {
     "mac_roman": _WESTERN,
     "cp850": _WESTERN,

@@ -80,7 +80,7 @@ def read_parallel(
             columns.
         source_column: of a table.
         target_column: of a table.
-        encoding: of the text; without it UTF-8, or what a table shows.
+        encoding: of the text; without it UTF-8, or the detected one of a table.
         max_line_bytes: longest line.
         limit: the first so many pairs.
         format: of a table; recognised when not given.

@@ -208,7 +208,7 @@ def read_table(
         label_columns: columns of 0 and 1, one for each label, which rows may have several of.
 
     Raises:
-        DataError: if the file is not what it should be.
+        DataError: if the file is malformed.
         FileNotFoundError: if there is none.
     """
     path = Path(path)
@@ -315,7 +315,7 @@ def training_table(path: Any, *args: Any, **kwargs: Any) -> Table:
     """Reads a table to train, tune or stop on, without empty lines; the arguments are those of `read_table`.
 
     Raises:
-        DataError: if the file is not what it should be.
+        DataError: if the file is malformed.
     """
     table = read_table(path, *args, **kwargs)
     if not any(map(str.strip, table.texts)):
@@ -407,7 +407,7 @@ class Reader:
     """One row of the table of readers.
 
     Attributes:
-        about: what the format is, as `--format` and the notes of a table say it.
+        about: a description of the format, as in `--format` and the notes of a table.
         open: opens a file or folder.
         suffixes: of files that are of this format whatever they hold.
         begins: whether a file is of this format, by its first lines and its suffix; asked in the order of the
@@ -941,7 +941,7 @@ def open_texts(
         header: whether the first row of CSV or TSV names the columns; recognised when not given.
 
     Raises:
-        DataError: if the file is not what it should be.
+        DataError: if the file is malformed.
         FileNotFoundError: if there is none.
     """
     asked = Columns(text_column)

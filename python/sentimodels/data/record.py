@@ -98,7 +98,7 @@ class TrainingRecord:
         return self._with(list(teachers), TEACHER)
 
     def started_from(self, base: "TrainingRecord") -> "TrainingRecord":
-        """Returns the record of a run whose weights began as another's: they know what that one learned."""
+        """Returns the record of a run whose weights began as another's: its data is included."""
         return self._with([base], BASE)
 
     def _with(self, others: "Sequence[TrainingRecord]", beginning: str) -> "TrainingRecord":

@@ -116,8 +116,8 @@ class Rows:
         path: for messages.
         limit: the first so many rows are wanted, or `None` for all.
         skip: rows left out at the beginning.
-        blank: what becomes of a row without label where other rows have one.
-        sample: what draws rows over the whole file, instead of a limit.
+        blank: the treatment of a row without label where other rows have one.
+        sample: draws rows over the whole file, instead of a limit.
         without: places of rows that are left out as if they were not in the file.
         drop_empty: leave out rows whose text is empty or blank.
         with_lines: keep the line of each row.
@@ -162,7 +162,7 @@ class Rows:
     unlabelled: list[str] = field(default_factory=list)
     n_unlabelled: int = 0
     halves: int = 0
-    # Each label as the file writes it, with what it is read as.
+    # Each label as the file writes it, with the label it is read as.
     _labels: dict[str, str] = field(default_factory=dict)
 
     def extend(
@@ -395,7 +395,7 @@ class Rows:
 
 
 def _appearance(label: str) -> str:
-    """Returns what labels that look alike share: no case, no width, no invisible characters."""
+    """Returns the common form of labels that look alike: no case, no width, no invisible characters."""
     plain = unicodedata.normalize("NFKC", label).casefold()
     return " ".join("".join(char for char in plain if unicodedata.category(char) != "Cf").split())
 
@@ -415,7 +415,7 @@ def _rows(n: int) -> str:
 
 # A decimal number with digits on both sides of the point. "01.5" and "1e3" may be codes.
 _DECIMAL = re.compile(r"(-?)(0|[1-9][0-9]*)\.([0-9]+)")
-# Cells of rows without a label: blank, and what MySQL writes.
+# Cells of rows without a label: blank, and the null of MySQL.
 _NO_LABEL = ("", r"\N")
 _TRUTH = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 

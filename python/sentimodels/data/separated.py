@@ -160,7 +160,7 @@ class Block:
         return None if all(found) else found
 
     def without_first_row(self) -> "Block":
-        """Returns what follows the first row."""
+        """Returns the rows after the first."""
         end = self.skeleton.find("\n", self.offset(0)) + 1 or len(self.skeleton)
         return replace(self, text=self.text[end:], skeleton=self.skeleton[end:], line=self.place(end).line)
 
@@ -183,7 +183,7 @@ class Block:
 
 
 def is_quoted(cell: str, mask: str) -> bool:
-    """Whether a cell is quoted, by what the file writes and its mask."""
+    """Whether a cell is quoted, by its spelling in the file and its mask."""
     return cell.startswith('"') and mask.startswith(MASK)
 
 
@@ -408,7 +408,7 @@ def rows_within_cells(block: Block, n_columns: int, column: int) -> Iterator[tup
     Such a cell may be a quote that swallowed rows.
 
     Yields:
-        The place of the quote, and what each of the lines has in a column.
+        The place of the quote, and the cell of each of the lines in a column.
     """
     if "\r" not in block.text and block.text.count("\n") == block.skeleton.count("\n"):
         return  # no cell holds a line end
@@ -493,7 +493,7 @@ class Text(Readable, Protocol):
         ...
 
 
-# Opens the text again: what a file is takes more than one look.
+# Opens the text again: the format of a file is found in several passes.
 Opener = Callable[[], AbstractContextManager[Text]]
 
 
@@ -507,7 +507,7 @@ class Dialect:
         header: whether the first row names the columns.
         names: of the columns.
         sure: quotes surely surround cells, because every cell of the first row is quoted, or in TSV.
-        padding: what follows every row and belongs to no cell, such as `;;;;;;`.
+        padding: the string that follows every row and belongs to no cell, such as `;;;;;;`.
         set_in_file: the first line is Excel's `sep=;`, which is not a row.
         rows: some of the rows, without the header.
         note: a note on the guesses.
@@ -529,7 +529,7 @@ class Dialect:
     header_line: str | None
 
     def blocks(self, stream: Text, path: Path, limit: int) -> Iterator[Block]:
-        """Yields blocks of whole rows, without the header and what follows every row.
+        """Yields blocks of whole rows, without the header and the padding of every row.
 
         Args:
             stream: the text of the file.

@@ -466,7 +466,7 @@ def folds(table: Table, n: int, seed: int = 42, units: Units | None = None) -> l
         table: the rows.
         n: folds.
         seed: of the order in which units are dealt.
-        units: what stays together; groups and copies, if not given.
+        units: rows that stay together; groups and copies, if not given.
 
     Raises:
         DataError: if there are fewer units than folds.

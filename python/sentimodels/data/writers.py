@@ -61,7 +61,7 @@ def separated_rows(rows: Iterable[Sequence[str]], suffix: str, *, quoted: bool |
     """Writes rows as CSV (`.csv`) or TSV (`.tsv`), so that they are read back equal.
 
     Args:
-        rows: the header and what follows it, or some of them.
+        rows: the header and the rows after it, or some of them.
         suffix: of the file.
         quoted: whether each cell is in quotes; otherwise the cells of CSV that need them. All cells are where
             one of TSV needs it, because quotes around some cells alone may be text there, and where one of

@@ -148,7 +148,7 @@ class Answers(ABC):
     def confidence(
         self, probs: NDArray[Any], truth: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
-        """Returns probabilities, whether what they are of is so, and the row of each; for calibration."""
+        """Returns probabilities, whether each came true, and the row of each; for calibration."""
 
     @abstractmethod
     def scores(self, labels: Labels, probs: NDArray[Any], truth: NDArray[np.int64]) -> Scores:
@@ -156,17 +156,17 @@ class Answers(ABC):
 
     @abstractmethod
     def few_scores(self, truth: NDArray[np.int64], answers: NDArray[np.int64]) -> dict[str, float]:
-        """Returns the scores of a part of the rows: `accuracy` and `macro_f1`, and what else is quick."""
+        """Returns the scores of a part of the rows: `accuracy` and `macro_f1`, and further quick ones."""
 
     @abstractmethod
     def validation(self, logits: NDArray[np.float32], truth: NDArray[np.int64]) -> dict[str, float]:
-        """Returns what a line of `metrics.jsonl` says of the validation texts."""
+        """Returns the fields of the validation texts in a line of `metrics.jsonl`."""
 
     @abstractmethod
     def sums(
         self, labels: Labels, probs: NDArray[Any], truth: NDArray[np.int64], groups: NDArray[np.int64], n: int
     ) -> Sums:
-        """Returns what the scores follow from by adding rows up.
+        """Returns sums of rows from which the scores follow.
 
         Args:
             labels: the labels.

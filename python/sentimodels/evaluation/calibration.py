@@ -117,7 +117,7 @@ def reliability(probs: NDArray[Any], labels: NDArray[np.int64], n_bins: int = N_
 def reliability_of(
     confidence: NDArray[np.float64], right: NDArray[np.bool_], n_bins: int = N_BINS
 ) -> list[Bin]:
-    """Returns the bins that have rows, of probabilities and whether what they are of is so."""
+    """Returns the bins that have rows, of probabilities and whether each came true."""
     place = bin_of(confidence, n_bins)
     counts = np.bincount(place, minlength=n_bins)
     sure = np.bincount(place, weights=confidence, minlength=n_bins)
@@ -135,7 +135,7 @@ def ece(probs: NDArray[Any], labels: NDArray[np.int64], n_bins: int = N_BINS) ->
 
 
 def ece_of(confidence: NDArray[np.float64], right: NDArray[np.bool_], n_bins: int = N_BINS) -> float:
-    """Returns the expected calibration error of probabilities and whether what they are of is so."""
+    """Returns the expected calibration error of probabilities and whether each came true."""
     return _mean_gap(reliability_of(confidence, right, n_bins))
 
 

@@ -34,7 +34,7 @@ def compare(
     """Compares all pairs of runs on the same rows.
 
     Args:
-        by_run: what each run answers, by name; two runs or more.
+        by_run: the answers of each run, by name; two runs or more.
         n_replicates: replicates of the bootstrap.
         seed: of its draws, which are the same for all runs.
 

@@ -1,6 +1,6 @@
 """Scores of predictions: one number each, per label, by length; their intervals; and the worst errors.
 
-What the scores are is said by the kind of their labels (`answers.py`). Calibration is in `calibration.py`.
+The kind of the labels decides the scores (`answers.py`). Calibration is in `calibration.py`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ def scores(predictions: Predictions) -> Scores:
 
 
 def majority(predictions: Predictions) -> dict[str, Any]:
-    """Returns what the constant answer that suits these rows best would score: the most frequent class."""
+    """Returns the score of the constant answer that suits these rows best: the most frequent class."""
     kind = predictions.answers
     answers = kind.constant(predictions.truth, len(predictions.labels))
     return {"label": predictions.labels.shown(answers[0]), **kind.few_scores(predictions.truth, answers)}

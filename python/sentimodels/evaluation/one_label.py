@@ -132,7 +132,7 @@ class OneLabel(Answers):
     def confidence(
         self, probs: NDArray[Any], truth: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
-        """Returns probabilities, whether what they are of is so, and the row of each; for calibration."""
+        """Returns probabilities, whether each came true, and the row of each; for calibration."""
         confidence = np.asarray(probs, dtype=np.float64).max(axis=1)
         return confidence, probs.argmax(axis=1) == truth, np.arange(len(truth))
 
@@ -157,14 +157,14 @@ class OneLabel(Answers):
         }
 
     def few_scores(self, truth: NDArray[np.int64], answers: NDArray[np.int64]) -> dict[str, float]:
-        """Returns the scores of a part of the rows: `accuracy` and `macro_f1`, and what else is quick."""
+        """Returns the scores of a part of the rows: `accuracy` and `macro_f1`, and further quick ones."""
         return {
             "accuracy": float((truth == answers).mean()),
             "macro_f1": float(_f1(truth, answers)[0].mean()),
         }
 
     def validation(self, logits: NDArray[np.float32], truth: NDArray[np.int64]) -> dict[str, float]:
-        """Returns what a line of `metrics.jsonl` says of the validation texts."""
+        """Returns the fields of the validation texts in a line of `metrics.jsonl`."""
         answers = logits.argmax(1)
         losses = torch.from_numpy(logits).double().log_softmax(-1).numpy()
         return {
@@ -176,7 +176,7 @@ class OneLabel(Answers):
     def sums(
         self, labels: Labels, probs: NDArray[Any], truth: NDArray[np.int64], groups: NDArray[np.int64], n: int
     ) -> "_Sums":
-        """Returns what the scores follow from by adding rows up."""
+        """Returns sums of rows from which the scores follow."""
         n_classes, answers = len(labels), self.decide(probs)
         n_cells = n_classes**2
         values = np.zeros((n, n_cells + 2 + 2 * N_BINS))
@@ -356,11 +356,11 @@ class OrderedLabel(OneLabel):
     chosen_by = "quadratic_kappa"
 
     def few_scores(self, truth: NDArray[np.int64], answers: NDArray[np.int64]) -> dict[str, float]:
-        """Returns the scores of a part of the rows: `accuracy` and `macro_f1`, and what else is quick."""
+        """Returns the scores of a part of the rows: `accuracy` and `macro_f1`, and further quick ones."""
         return {**super().few_scores(truth, answers), **_distances(truth, answers)}
 
     def validation(self, logits: NDArray[np.float32], truth: NDArray[np.int64]) -> dict[str, float]:
-        """Returns what a line of `metrics.jsonl` says of the validation texts."""
+        """Returns the fields of the validation texts in a line of `metrics.jsonl`."""
         distances = _distances(truth, logits.argmax(1))
         return {
             **super().validation(logits, truth),

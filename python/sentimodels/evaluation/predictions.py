@@ -244,7 +244,7 @@ def _unread(arrays: Any) -> NDArray[np.float32] | None:
 def of_logits(
     labels: Labels, logits: NDArray[np.float32], table: Table, temperature: Temperature = 1.0
 ) -> Predictions:
-    """Returns what logits say of a labelled table."""
+    """Returns the predictions of logits for a labelled table."""
     probs = answers_of(labels).probabilities(logits, temperature).astype(np.float32)
     table.labelled()
     return Predictions(labels, probs, labels.classes(table), table.texts, groups=table.groups)

@@ -115,7 +115,7 @@ class SeveralLabels(Answers):
     def confidence(
         self, probs: NDArray[Any], truth: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
-        """Returns probabilities, whether what they are of is so, and the row of each; for calibration."""
+        """Returns probabilities, whether each came true, and the row of each; for calibration."""
         rows = np.repeat(np.arange(len(truth)), truth.shape[1])
         return probs.astype(np.float64).ravel(), truth.ravel() == 1, rows
 
@@ -143,7 +143,7 @@ class SeveralLabels(Answers):
         }
 
     def few_scores(self, truth: NDArray[np.int64], answers: NDArray[np.int64]) -> dict[str, float]:
-        """Returns the scores of a part of the rows: `accuracy` and `macro_f1`, and what else is quick."""
+        """Returns the scores of a part of the rows: `accuracy` and `macro_f1`, and further quick ones."""
         hits, wrong = _counts(truth, answers)
         either = 2 * hits + wrong
         return {
@@ -154,7 +154,7 @@ class SeveralLabels(Answers):
         }
 
     def validation(self, logits: NDArray[np.float32], truth: NDArray[np.int64]) -> dict[str, float]:
-        """Returns what a line of `metrics.jsonl` says of the validation texts."""
+        """Returns the fields of the validation texts in a line of `metrics.jsonl`."""
         probs = self.probabilities(logits)
         few = self.few_scores(truth, self.decide(probs))
         return {
@@ -171,7 +171,7 @@ class SeveralLabels(Answers):
         groups: NDArray[np.int64],
         n: int,
     ) -> "_Sums":
-        """Returns what the scores follow from by adding rows up."""
+        """Returns sums of rows from which the scores follow."""
         answers, n_labels, n_rows = self.decide(probs), truth.shape[1], len(truth)
         values = np.zeros((n, 3 * n_labels + _ALONE + 2 * N_BINS))
         alone = (

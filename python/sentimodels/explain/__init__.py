@@ -34,12 +34,12 @@ __all__ = [
 def attribute(
     classifier: Classifier, text: str, *, tolerance: float = TOLERANCE, most: int = MOST_GRADIENTS
 ) -> Attribution:
-    """Returns what each token adds to the score of each class.
+    """Returns the contribution of each token to the score of each class.
 
     Args:
         classifier: the run.
         text: the text.
-        tolerance: what the parts may miss of the whole; a bag misses nothing but rounding.
+        tolerance: how much the parts may miss of the whole; a bag misses nothing but rounding.
         most: gradients at most, whether the tolerance is met by then or not.
 
     Raises:
@@ -82,7 +82,7 @@ EXPLAINERS: Mapping[str, Explainer] = MappingProxyType(
 def explain(
     predictor: Predictor, text: str, method: str | None = None, **limits: float
 ) -> tuple[str, Attribution | Effects]:
-    """Returns the method, as the result calls it, and what each token adds to the answer.
+    """Returns the method, as the result calls it, and the contribution of each token to the answer.
 
     Args:
         predictor: a run or an ensemble.

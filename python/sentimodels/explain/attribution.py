@@ -1,4 +1,4 @@
-"""`Attribution`: the parts of an answer, and what they should sum up to."""
+"""`Attribution`: the parts of an answer, and their expected sum."""
 
 from dataclasses import dataclass
 
@@ -18,10 +18,10 @@ class Feature:
     """An n-gram that a bag holds, or several that read alike, such as those of an unknown word.
 
     Attributes:
-        text: what it reads.
+        text: the text of the token.
         places: where it is in the text, in characters, once for each time; n-grams at an end of
             the text cover the words that they have.
-        effects: (n_classes,) what it adds to the score of each class, all places together.
+        effects: (n_classes,) its contribution to the score of each class, all places together.
     """
 
     text: str
@@ -37,7 +37,7 @@ class Attribution:
         tokens: the tokens, as the model reads them.
         probs: (n_classes,) the probabilities of the text.
         scores: (n_classes,) the scores of the text.
-        baseline: (n_classes,) the scores of the text without what its tokens say.
+        baseline: (n_classes,) the scores of the text without its tokens.
         effects: (n_tokens, n_classes) the part of each token.
         method: `linear` or `integrated-gradients`.
         n_gradients: points of the path at which gradients were taken; 0 where none are needed.

@@ -38,7 +38,7 @@ class Occurrence:
 
     Attributes:
         id: of the n-gram.
-        text: what it reads: words, or characters with `…` where the word continues.
+        text: a word, or characters with `…` where the word continues.
         begin: number of its first word.
         end: number after its last word.
     """
@@ -114,7 +114,7 @@ def _of_hashes(encoder: HashedNgrams, pieces: list[str]) -> Iterator[Occurrence]
 
 
 def _named(ngram: str) -> str:
-    """Returns what people read of an n-gram; the ends of a text are left out."""
+    """Returns the readable form of an n-gram; the ends of a text are left out."""
     if ngram.startswith(_CHARS):
         inner = ngram.removeprefix(_CHARS)
         head, tail = "" if inner.startswith("<") else "…", "" if inner.endswith(">") else "…"
@@ -128,7 +128,7 @@ def is_bag(module: nn.Module) -> bool:
 
 
 def attribute_bag(classifier: Classifier, text: str) -> Attribution:
-    """Returns what each word adds to the score of each class; see `attribute`."""
+    """Returns the contribution of each word to the score of each class; see `attribute`."""
     encoder = classifier.encoder
     tokens, _ = read_tokens(encoder, text)
     ngrams, n_words = occurrences(encoder.encoder, encoder.prepare(text))
@@ -175,7 +175,7 @@ def _features(
 
 
 def _parts(module: nn.Module, ids: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns what each feature of a text adds to the logits (n, C), and the bias (C,)."""
+    """Returns the contribution of each feature of a text to the logits (n, C), and the bias (C,)."""
     match module:
         case Tfidf():
             device = module.weight.device
@@ -198,7 +198,7 @@ def _parts(module: nn.Module, ids: Tensor, counts: Tensor) -> tuple[Tensor, Tens
 
 
 def _of_cuts(cut_points: CutPoints, parts: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns what each feature adds to log-probabilities (n, C) that are cut from one score, and the rest.
+    """Returns the contribution of each feature to log-probabilities (n, C) cut from one score, and the rest.
 
     The score is a sum, the log-probabilities are not linear in it: each part has the share of their change
     that it has of the score's. Those are its integrated gradients (Sundararajan et al. 2017).

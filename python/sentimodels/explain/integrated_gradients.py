@@ -41,7 +41,7 @@ _AT_ONCE = 8192
 def attribute_network(
     classifier: Classifier, text: str, *, tolerance: float = TOLERANCE, most: int = MOST_GRADIENTS
 ) -> Attribution:
-    """Returns what each token adds to the score of each class; see `attribute`."""
+    """Returns the contribution of each token to the score of each class; see `attribute`."""
     tokens, _ = read_tokens(classifier.encoder, text)
     encoded = classifier.encoder.encode([text])
     check_read(encoded)
@@ -71,7 +71,7 @@ def attribute_network(
 
 
 class _Path:
-    """The straight line from a text without what its tokens say to the text.
+    """The straight line from a text without its tokens to the text.
 
     Args:
         classifier: the run.
@@ -125,7 +125,7 @@ class _Path:
         return scores_of(np.concatenate(logits), self.temperature, several=self.several)
 
     def parts(self, along: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns what each token adds per length of path (n, T, C) at places from 0 to 1."""
+        """Returns the contribution of each token per length of path (n, T, C) at places from 0 to 1."""
         return np.concatenate([self._slopes(part) for part in self._parted(along)])
 
     def _slopes(self, along: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -148,7 +148,7 @@ class _Path:
 
 
 def _embeddings(module: nn.Module) -> list[nn.Module]:
-    """Returns what turns ids into vectors."""
+    """Returns the layer that turns ids into vectors."""
     embeddings: list[nn.Module] = [part for part in module.modules() if isinstance(part, Mixing)]
     for part in module.modules():
         if isinstance(part, Hf | HfClassifier):
@@ -182,7 +182,7 @@ class Integral:
 
 @dataclass(frozen=True)
 class _Stretch:
-    """A part of the way: its ends, its parts (T, C), and what these miss at most of the difference."""
+    """A part of the way: its ends, its parts (T, C), and how much these miss at most of the difference."""
 
     begin: float
     end: float

@@ -42,7 +42,7 @@ def checked_folder(folder: Path, texts: Sequence[str], *, replace: bool) -> Iter
 
 
 def thresholds_of(classifier: Classifier) -> dict[str, Any]:
-    """Returns what a folder has to know of the thresholds that the run answers by, if it has any."""
+    """Returns the thresholds for a folder's files, if the run answers by any."""
     own = classifier.thresholds
     if own is None:
         return {}

@@ -36,7 +36,7 @@ class BeamOptions:
     Attributes:
         beam: K, live texts of each row.
         n_best: how many to give back, at most K; fewer where fewer have ended.
-        norm: what log-probabilities are divided by.
+        norm: the divisor of log-probabilities.
         alpha: its power, from 0 to 10; 0: log-probabilities are compared as they are.
         early_stop: whether a row is done once K texts have ended.
 
@@ -95,7 +95,7 @@ class _Best:
 
 
 def length_norm(length: int, norm: LengthNorm, alpha: float) -> float:
-    """Returns what the log-probability of a text of some length is divided by; see the module."""
+    """Returns the divisor of the log-probability of a text of some length; see the module."""
     return float(((5 + length) / 6) ** alpha if norm == "wu" else length**alpha)
 
 
@@ -106,7 +106,7 @@ def beam_search(
     """Returns the best texts of each row, best first.
 
     Args:
-        writer: what writes; its rows are used up.
+        writer: writes the texts; its rows are used up.
         limits: the most tokens of each row, the end marker included, at least 1: the last one allowed
             is the end marker, whatever its probability.
         end_id: the end marker.

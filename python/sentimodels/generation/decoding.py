@@ -60,7 +60,7 @@ class Decoding:
         self._model, self._sampling, self._draws = model, sampling, draws
         self._context, self._banned, self._watch = context, banned, watch
         self._device = model.head.table(model.backbone).device
-        # Where what the model still knows of a row begins.
+        # Where the part of a row begins that the model still knows.
         self._starts = [0 if context is None else max(0, len(text) - context) for text in self.texts]
         self._cache: Cache | None = None
         self._new: Tensor | None = None  # (B, 1), the tokens not read yet

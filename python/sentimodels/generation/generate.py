@@ -90,7 +90,7 @@ class Piece:
 
     Attributes:
         row: which prompt it belongs to.
-        text: what follows.
+        text: the continuation.
         ending: how the text ended, with its last piece; `None` before.
     """
 
@@ -102,7 +102,7 @@ class Piece:
 def check_prompts(
     prompts: Sequence[Sequence[int]], vocab_size: int, limits: Limits, begin: str | None, first: int = 1
 ) -> None:
-    """Refuses what cannot be read.
+    """Refuses unreadable prompts.
 
     Args:
         prompts: the ids of each.
@@ -150,7 +150,7 @@ def generate(
 
     Args:
         model: a causal model in evaluation mode.
-        tokenizer: what the ids are of.
+        tokenizer: of the ids.
         prompts: the ids of each.
         limits: when texts end.
         sampling: how a token is taken.
@@ -333,7 +333,7 @@ class TextStream:
     """The text of one row, as its tokens come.
 
     Args:
-        tokenizer: what the ids are of.
+        tokenizer: of the ids.
         prompt: ids that come before; they are read, since a tokenizer may join what follows to
             them, but are not part of the text.
         stops: strings that end the text, and are not part of it.

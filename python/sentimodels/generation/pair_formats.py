@@ -54,7 +54,7 @@ class Seq2SeqWriter:
         model: encoder and decoder.
         input_ids: (N, S), the sources, padded on the right.
         mask: (N, S), True at real tokens; `None`: all are.
-        start_id: what a target begins with.
+        start_id: the first id of a target.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class PromptBatch:
     real: int
 
     def inputs(self, device: torch.device | str | None = None) -> dict[str, Tensor]:
-        """Returns what the model is called with."""
+        """Returns the arguments of the model."""
         return {"input_ids": self.input_ids if device is None else self.input_ids.to(device)}
 
     def counted(self) -> tuple[int, int]:
@@ -169,7 +169,7 @@ class Prompted:
     """See the module.
 
     Attributes:
-        end_id: what ends a target.
+        end_id: the last id of a target.
         before: ids of the template before the source.
         after: those after it.
     """
@@ -230,7 +230,7 @@ class Prompted:
         return not model.backbone.pads_left
 
     def writer(self, model: CausalModel, sources: Rows, rows: NDArray[np.int64]) -> CausalWriter:
-        """Returns what writes the targets of some prompts."""
+        """Returns an object that writes the targets of some prompts."""
         device = next(model.parameters()).device
         prompts = [torch.from_numpy(sources[row].copy()).to(device) for row in rows.tolist()]
         return CausalWriter(model, prompts, pad_id=self.end_id)
@@ -255,7 +255,7 @@ class PairBatch:
     real: int
 
     def inputs(self, device: torch.device | str | None = None) -> dict[str, Tensor]:
-        """Returns what the model is called with."""
+        """Returns the arguments of the model."""
         given = {"input_ids": self.input_ids, "target_ids": self.target_ids}
         if self.mask is not None:
             given["mask"] = self.mask
@@ -275,7 +275,7 @@ class EncoderDecoder:
     pairs as `Prompted` says.
 
     Attributes:
-        end_id: what begins a target and ends a source and a target.
+        end_id: the id that begins a target and ends a source and a target.
     """
 
     end_id: int
@@ -324,7 +324,7 @@ class EncoderDecoder:
         return False
 
     def writer(self, model: Seq2SeqModel, sources: Rows, rows: NDArray[np.int64]) -> Seq2SeqWriter:
-        """Returns what writes the targets of some sources."""
+        """Returns an object that writes the targets of some sources."""
         device = next(model.parameters()).device
         ids, mask = self._padded(sources, rows)
         given = None if mask.all() else torch.from_numpy(mask).to(device)

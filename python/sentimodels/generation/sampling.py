@@ -29,13 +29,13 @@ class Sampling:
     """How a token is taken.
 
     Attributes:
-        temperature: what logits are divided by, at least 0; 0 takes the likeliest token.
+        temperature: the divisor of logits, at least 0; 0 takes the likeliest token.
         top_k: how many tokens may be drawn, the likeliest ones; `None`: all.
         top_p: share of the probability, above 0 and up to 1, that the likeliest tokens must reach
             to be drawn from; `None`: all.
         min_p: least probability of a token, from 0 to 1, as a share of the likeliest one's; `None`: any.
-        repetition_penalty: what positive logits of tokens in the text so far are divided by, and
-            negative ones multiplied by; above 0, 1 for none.
+        repetition_penalty: the divisor of positive logits of tokens in the text so far, and
+            the factor of negative ones; above 0, 1 for none.
 
     Raises:
         TypeError: if a value is not a number.
@@ -108,7 +108,7 @@ class Sampling:
 
         Args:
             logits: (B, V).
-            uniform: (B,) float64 from 0 to below 1, what each row draws by; unused by `greedy`.
+            uniform: (B,) float64 from 0 to below 1, the draws of each row; unused by `greedy`.
             seen: (B, V), True at tokens of the text so far, if the rule `penalizes`.
 
         Raises:
@@ -132,7 +132,7 @@ class Sampling:
         return place if ids is None else ids.gather(1, place[:, None])[:, 0]
 
     def _check(self, reached: Tensor) -> None:
-        """Refuses what comes of a logit that is not a number."""
+        """Refuses logits that are not numbers."""
         if bool(reached.isnan().any()):
             penalty = f", or the repetition penalty {self.repetition_penalty:g} is too far from 1"
             raise not_numbers("logits", penalty * self.penalizes)
@@ -153,7 +153,7 @@ def _nucleus(scores: Tensor, ids: Tensor | None, top_p: float) -> tuple[Tensor, 
 
 
 class Draws:
-    """A stream of numbers for each row: what the rows of one call draw by.
+    """A stream of numbers for each row: the draws of one call.
 
     The stream of a row is that of the seed, its prompt, and how many rows before have the same
     prompt: neither its place nor its neighbours change it, and copies of a prompt differ.

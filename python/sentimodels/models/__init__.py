@@ -88,11 +88,11 @@ class Architecture:
     Attributes:
         file: the file in `models/`.
         names: of the class of its configuration and of its module there.
-        summary: what it is, in one line.
+        summary: a description, in one line.
         presets: sizes by name, as values of the config.
         fits: whether it learns by a fit of n-grams; it then has neither steps nor states of tokens.
         suits: default settings, by kind of task; of bags see `settings`.
-        unspaced: what suits it where words have no spaces.
+        unspaced: settings for text without spaces between words.
         rank: when `--arch auto` tries it; without one it is tried last, where time is left.
         pretrained_by: the task of a language model that names none.
         published: by task, keys of `[model]` that pre-training leaves as they were published.

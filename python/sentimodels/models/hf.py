@@ -163,7 +163,7 @@ def _checked_ids(made: Any, inputs: Inputs) -> int:
 
 @contextmanager
 def _naming() -> Iterator[None]:
-    """Lets an error of transformers about a `config.json` say what it is about.
+    """Names the `config.json` in errors of transformers about it.
 
     Raises:
         ConfigError: for any of them.

@@ -151,7 +151,7 @@ _DRAW = (nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_, Tensor.nor
 
 
 class _NothingDrawn(TorchFunctionMode):
-    """Leaves out what draws weights: of tensors without values it would only import torch's compiler."""
+    """Leaves out the draw of weights: of tensors without values it would only import torch's compiler."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None

@@ -67,7 +67,7 @@ def _logistic(logits: "Matrix", truth: "Matrix") -> "tuple[float, Matrix]":
 
 
 def _squared_hinge(logits: "Matrix", truth: "Matrix") -> "tuple[float, Matrix]":
-    """Half the square of what each wrong class lacks of a margin of 1 (Weston and Watkins 1999)."""
+    """Half the square of how much each wrong class lacks of a margin of 1 (Weston and Watkins 1999)."""
     own = (logits * truth).sum(1, keepdims=True)
     lack = np.maximum(0, 1 - own + logits) * (1 - truth)
     return 0.5 * float(np.square(lack).sum()), lack - truth * lack.sum(1, keepdims=True)
@@ -81,7 +81,7 @@ def _logistic_of_each(logits: "Matrix", truth: "Matrix") -> "tuple[float, Matrix
 
 
 def _squared_hinge_of_each(logits: "Matrix", truth: "Matrix") -> "tuple[float, Matrix]":
-    """Half the square of what each label lacks of a margin of 1 on its side."""
+    """Half the square of how much each label lacks of a margin of 1 on its side."""
     side = 2 * truth - 1
     lack = np.maximum(0, 1 - side * logits)
     return 0.5 * float(np.square(lack).sum()), -side * lack

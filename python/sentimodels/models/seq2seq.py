@@ -137,7 +137,7 @@ class Seq2SeqModel(nn.Module):
         self.decoder = Transformer(writing, entry=self._entry(writing), block=DecoderBlock)
 
     def _entry(self, config: TransformerConfig) -> nn.Module:
-        """Returns what embeddings go through once positions are added."""
+        """Returns the layers that embeddings go through once positions are added."""
         norm = [norm_layer(config)] if self.config.embedding_norm else []
         return nn.Sequential(*norm, nn.Dropout(config.dropout))
 

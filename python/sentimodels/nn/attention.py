@@ -63,7 +63,7 @@ class Kernel(Protocol):
 def attention_mask(
     mask: Tensor | None, n_queries: int, n_keys: int, *, causal: bool, bias: Tensor | None = None
 ) -> Tensor | None:
-    """Returns what the softmax kinds take, worked out once for all layers.
+    """Returns the mask of the softmax kinds, computed once for all layers.
 
     The queries are the last of the keys' tokens.
 

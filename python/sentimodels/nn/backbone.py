@@ -148,7 +148,7 @@ def set_recompute(module: nn.Module, on: bool) -> int:
 
 
 def through(block: nn.Module, x: Tensor, *given: Any, recompute: bool) -> Tensor:
-    """Returns what a block makes of `x` and the rest."""
+    """Returns the output of a block for `x` and the rest."""
     if recompute and torch.is_grad_enabled():
         kept: Tensor = checkpoint(block, x, *given, use_reentrant=False)
         return kept
@@ -235,7 +235,7 @@ class Backbone(nn.Module):
         self.embedding.tied = True
 
     def _no(self, **given: object) -> None:
-        """Refuses what this backbone does not read.
+        """Refuses inputs that this backbone does not read.
 
         Raises:
             ValueError: naming it.

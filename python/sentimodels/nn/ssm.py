@@ -21,8 +21,8 @@ Sizes, by the paper's letters except for M, which is a matrix there:
 
 Tensors, with the paper's letter where it is another; none has a unit but steps and rates:
     t      place of a token, 0 to T - 1
-    x      (B, T, H, P): what comes in; for a scan times its step, in `_convolved` (B, M, T)
-    y      (B, T, H, P): what comes out
+    x      (B, T, H, P): the input; for a scan times its step, in `_convolved` (B, M, T)
+    y      (B, T, H, P): the output
     step   (B, T, H) > 0, dt or Delta: time that a token takes; 0 at padding; (H,) where it starts
     A      (H,) < 0: rate of decay, in 1 / time; -exp(`log_decay`), and `decay` in `forward`
     a      (B, T, H) <= 0, dt * A: natural logarithm of the share of h that is kept at a token;
@@ -195,7 +195,7 @@ class SelectiveMixer(nn.Module):
         return out
 
     def _convolved(self, x: Tensor, entry: Entry | None) -> Tensor:
-        """Convolves `x` (B, M, T) with what came before, or with zeros."""
+        """Convolves `x` (B, M, T) with the tokens before, or with zeros."""
         if entry is None:
             out: Tensor = self.convolution(x)
             return out

@@ -18,7 +18,7 @@ class NextTokenHead(nn.Module):
     """Maps states (B, T, D) to logits (B, T, V).
 
     Args:
-        backbone: what the states come from; its embedding is marked as tied, if it is to be.
+        backbone: gives the states; its embedding is marked as tied, if it is to be.
         vocab_size: V.
         tied: whether the embedding's table is read. It must be as wide as a state.
 
@@ -55,7 +55,7 @@ class NextTokenHead(nn.Module):
         Args:
             states: (B, T, D).
             targets: (B, T), the token that follows each, or `IGNORED`.
-            backbone: what the states come from.
+            backbone: gives the states.
             chunk: tokens whose logits exist at once.
         """
         return chunked_cross_entropy(states, self.table(backbone), targets, chunk=chunk)
@@ -81,7 +81,7 @@ class MaskedTokenHead(nn.Module):
     classes. Only the states that have a loss are read, so nothing is spent on the other 85 %.
 
     Args:
-        backbone: what the states come from; its embedding is marked as tied.
+        backbone: gives the states; its embedding is marked as tied.
         vocab_size: V.
         eps: of the norm.
         std: standard deviation that the layer starts with.
@@ -111,7 +111,7 @@ class MaskedTokenHead(nn.Module):
         Args:
             states: (B, T, D).
             targets: (B, T), the word that was masked, `IGNORED` elsewhere.
-            backbone: what the states come from.
+            backbone: gives the states.
             chunk: tokens whose logits exist at once.
         """
         masked = targets != IGNORED

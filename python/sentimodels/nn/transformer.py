@@ -290,9 +290,9 @@ class Transformer(nn.Module):
         config: every choice.
         std: standard deviation of the truncated normal that linear maps start from; without
             it sqrt(2 / (inputs + outputs)) of each (Glorot and Bengio 2010).
-        entry: what the embeddings go through once positions are added.
+        entry: the layers after positions are added to the embeddings.
         prefix: whether a learned token is put before each text, for pooling `cls`.
-        block: what makes a block.
+        block: makes a block.
 
     Attributes:
         recompute: whether blocks compute their states again in the backward pass.

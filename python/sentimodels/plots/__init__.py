@@ -25,7 +25,7 @@ class Asked:
     Attributes:
         axis: the horizontal axis, one that the kind has; `None` for its first.
         score: the score of curves, a field of `metrics.jsonl`; `None` for the usual ones of the runs.
-        on: what the figure is of, as its title says: files, and how many rows.
+        on: the source of the figure for its title: files, and how many rows.
     """
 
     axis: str | None = None
@@ -41,11 +41,11 @@ class Kind:
     """One kind of figure.
 
     Attributes:
-        about: what it shows.
+        about: a description.
         reads: what its sources are: the course of runs, what runs reached, predictions, tables of
             texts, or files of measurements.
         draw: module of this package, and the function in it.
-        axes: what its horizontal axis may be; none where there is no choice.
+        axes: the possible horizontal axes; none where there is no choice.
     """
 
     about: str
@@ -86,7 +86,7 @@ KINDS: dict[str, Kind] = {
 
 
 def drawing(kind: str) -> "Callable[[Mapping[str, Any], Asked], Figure]":
-    """Returns what draws a kind."""
+    """Returns the function that draws a kind."""
     module, _, name = KINDS[kind].draw.partition(":")
     draw: Callable[[Mapping[str, Any], Asked], Figure] = getattr(import_module(f".{module}", __name__), name)
     return draw
@@ -158,5 +158,5 @@ _NAMES = {
 
 
 def said(field: str) -> str:
-    """Returns what people call a field; of one that has no row here its words."""
+    """Returns the common name of a field; of one that has no row here its words."""
     return _NAMES.get(field, field.replace("val_", "validation ", 1).replace("_", " "))

@@ -114,7 +114,7 @@ def _ends(
 
     Args:
         sure: probabilities.
-        so: whether what they are of is so.
+        so: whether each came true.
         rows: the row of each.
         groups: the group of each row, or `None`.
     """

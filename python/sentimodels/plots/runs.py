@@ -246,7 +246,7 @@ class Reached:
 
 
 def read_reached(run: Path) -> Reached:
-    """Reads what a run directory of a classifier says of it.
+    """Reads the score and cost in a run directory of a classifier.
 
     Raises:
         CheckpointError: if it is none, has not finished, or was judged on nothing.

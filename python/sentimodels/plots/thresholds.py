@@ -29,7 +29,7 @@ _POINTS = 400
 
 
 def threshold_curves(runs: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "Figure":
-    """Draws what each threshold gives, and the point that was chosen."""
+    """Draws the scores of each threshold, and the point that was chosen."""
     parts: list[tuple[str, Curve]] = []
     n_hidden = 0
     for name, predictions in runs.items():

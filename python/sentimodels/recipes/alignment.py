@@ -64,13 +64,13 @@ class AlignmentRecipe(Recipe[AlignConfig]):
         self.config = config.model_copy(update=hashes)
 
     def build(self) -> CausalModel:
-        """Loads the base, what it is judged by, and a copy that stays as it is."""
+        """Loads the base, the reward that judges it, and a copy that stays as it is."""
         self.setup = setup_of(self.config, self.callbacks.on_warning, self.rehearsed)
         self.encoder = self.setup.loaded.tokenizer
         return self.setup.policy
 
     def make_task(self) -> Any:
-        """Reads openings or pairs and returns what the policy learns from them."""
+        """Reads openings or pairs and returns the training data of the policy."""
         self.method: Method = TASKS[self.config.task.kind].make(self.setup)
         self._sources = sources_of(self.config, self.method.tables)
         if self.resumed:

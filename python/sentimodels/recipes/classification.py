@@ -39,7 +39,7 @@ class ClassificationRecipe(Recipe[RunConfig]):
         config: the run.
         tables: the rows, if they are read already.
         temperature: of the model where no validation texts fit one.
-        chosen: what an earlier run on validation texts chose, for `run.json`.
+        chosen: the choices of an earlier run on validation texts, for `run.json`.
     """
 
     encoder: TextEncoder
@@ -121,7 +121,7 @@ class ClassificationRecipe(Recipe[RunConfig]):
         begin_run(self.out, absolutize_paths(self.config), self.encoder, self.tables.labels, record)
 
     def record(self) -> TrainingRecord:
-        """Returns what the run learns from."""
+        """Returns the training data of the run."""
         return self.tables.record()
 
     def planned(self) -> dict[str, Any]:

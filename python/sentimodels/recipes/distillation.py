@@ -97,13 +97,13 @@ class DistillationRecipe(ClassificationRecipe):
         self.config = config.model_copy(update={"task": config.task.model_copy(update=found)})
 
     def read_rows(self) -> Tables:
-        """Returns the rows, with what the teacher answers to them."""
+        """Returns the rows, with the teacher's answers to them."""
         assert isinstance(self.config.task, DistillationConfig)
         path = Path(self.config.task.teacher)
         teacher = load_predictor(path, self.config.train.device)
         return taught_tables(self.config, path, teacher, self._read, None if self.resumed else self.warn)
 
     def record(self) -> TrainingRecord:
-        """Returns what the run learns from, that of its teacher included."""
+        """Returns the training data of the run, that of its teacher included."""
         assert self.tables.soft_labels is not None
         return super().record().taught_by(self.tables.soft_labels.records)

@@ -132,7 +132,7 @@ class _Candidate:
 
     Attributes:
         config: its configuration.
-        seconds: what one training on all rows takes, estimated, then measured on folds.
+        seconds: the time of one training on all rows, estimated, then measured on folds.
         accuracies: on each fold so far.
     """
 

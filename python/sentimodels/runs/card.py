@@ -55,7 +55,7 @@ ENSEMBLE = "ensemble"
 _PARTS = {"test": "test", "crossed": "valid", "valid": "valid"}
 _TEXTS = ("max_tokens", "long", "lowercase", "tokenizer_model")
 _SCORES = ("accuracy", "macro_f1", "micro_f1", "mae", "quadratic_kappa", "log_loss", "ece")
-# Keys that name files of the machine that trained, and what the card says elsewhere.
+# Keys that name files of the machine that trained, and keys that the card shows elsewhere.
 _ELSEWHERE = (
     "arch", "data.train", "data.valid", "data.test", "data.tokenizer", "data.vectors",
     "train.init_from", "task.teacher", "task.teacher_sha256",
@@ -71,7 +71,7 @@ _ALIGNMENT_ELSEWHERE = (
 
 
 def card(folder: Path) -> dict[str, Any]:
-    """Returns what the directory of a run of any kind, or an ensemble's folder, says of the model.
+    """Returns the facts in the directory of a run of any kind, or in an ensemble's folder.
 
     Raises:
         CheckpointError: if it is none, or its files are not those it was written with.
@@ -138,7 +138,7 @@ def _of_classifier(folder: Path, config: RunConfig, about: Mapping[str, Any]) ->
 
 
 def _thresholds(folder: Path, labels: Labels, about: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the thresholds that a folder answers by, and what they give where that is recorded."""
+    """Returns the thresholds that a folder answers by, and their scores where recorded."""
     own = load_thresholds(folder, labels)
     if own is None:
         return None
@@ -267,7 +267,7 @@ def _scores(about: Mapping[str, Any], part: str) -> dict[str, Any]:
 
 
 def kind_of(folder: Path) -> str:
-    """Returns what a folder holds: a classifier, ensemble, language-model, translator or aligned-model.
+    """Returns the kind of a folder: a classifier, ensemble, language-model, translator or aligned-model.
 
     Raises:
         CheckpointError: if it holds no run.
@@ -298,7 +298,7 @@ def about_of(folder: Path) -> dict[str, Any]:
 
 
 def ending(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what every card ends with: the files, their hashes, versions and the git commit."""
+    """Returns the last facts of every card: the files, their hashes, versions and the git commit."""
     return {
         "files": listed(folder),
         "manifest_sha256": manifest_hash(folder),
@@ -320,7 +320,7 @@ def training_of(about: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def base_of(start: str | None, sha256: str | None, learned: bool) -> dict[str, Any] | None:
-    """Returns what weights began as; `None` if they were drawn.
+    """Returns the start of weights; `None` if they were drawn.
 
     Args:
         start: the run directory, or the file of weights.
@@ -376,7 +376,7 @@ _SIZES = ("d_model", "n_layers", "n_decoder_layers", "n_heads", "d_hidden", "d_h
 
 
 def model_of(config: LanguageConfig, folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what a language model is: architecture, size, vocabulary, and how far it reads.
+    """Returns the facts of a language model: architecture, size, vocabulary, and how far it reads.
 
     `reads` are the tokens that it reads at most; `None`: any number, in a state of one size.
     """
@@ -439,7 +439,7 @@ _OF_A_RUN = (
 
 
 def _of_ensemble(folder: Path) -> dict[str, Any]:
-    """Returns what an ensemble's folder says of the predictor.
+    """Returns the facts in an ensemble's folder.
 
     It records members, weights, the temperature and the hash of the rows that chose them, and no scores:
     those are of each run alone.

@@ -1,6 +1,6 @@
-"""The corpus of a run of pre-training: its rows in the run directory, and what the user should know of it.
+"""The corpus of a run of pre-training: its rows in the run directory, and notes for the user.
 
-`text/corpus_stats.py` refuses what cannot be trained on.
+`text/corpus_stats.py` refuses corpora that cannot be trained on.
 """
 
 import shutil
@@ -61,7 +61,7 @@ def begin_on_rows(config: LanguageConfig, out: Path, world: int, say: Callable[[
         config: the run.
         out: its directory.
         world: how many processes train.
-        say: called with what the user should know.
+        say: called with notes for the user.
 
     Raises:
         SentiError: if the model cannot do the task, or the corpus cannot be trained on.
@@ -83,7 +83,7 @@ def task_of(config: LanguageConfig, corpus: Corpus, tokenizer: Tokenizer, *, bfl
     Args:
         config: the run.
         corpus: its rows.
-        tokenizer: what encoded them.
+        tokenizer: encoded them.
         bfloat16: whether validation computes in bfloat16.
 
     Raises:
@@ -114,7 +114,7 @@ def first_documents(config: LanguageConfig) -> LanguageConfig:
 
 
 def planned_of(config: LanguageConfig, corpus: Corpus | None, tokenizer: Tokenizer | None) -> dict[str, Any]:
-    """Returns what a plan says of sizes and, once it is read, of how large the corpus is."""
+    """Returns the plan's facts on sizes and, once it is read, on the size of the corpus."""
     about: dict[str, Any] = {"preset": config.preset, "task": config.task.kind}
     if corpus is not None and tokenizer is not None:
         documents, tokens = corpus.facts.documents, corpus.facts.tokens
@@ -157,7 +157,7 @@ def rows_in(out: Path) -> Iterator[None]:
 
 
 def check_same_corpus(config: LanguageConfig, out: Path) -> None:
-    """Writes the rows again where they are gone; refuses a corpus that is not what the run began with.
+    """Writes the rows again where they are gone; refuses a corpus that differs from that of the run.
 
     Raises:
         CheckpointError: naming the file.
@@ -178,7 +178,7 @@ def check_same_corpus(config: LanguageConfig, out: Path) -> None:
 
 
 def _changed(source: Mapping[str, Any]) -> CheckpointError:
-    """Returns the error of a corpus that is not what the run began with."""
+    """Returns the error of a corpus that differs from that of the run."""
     return CheckpointError(
         f"{source['source']}: has changed since the run began; start a new one, with another --out"
     )
@@ -199,12 +199,12 @@ def with_end_of_start(config: LanguageConfig) -> LanguageConfig:
 def notes_of(
     config: LanguageConfig, corpus: Corpus, tokenizer: Tokenizer, *, resumed: bool = False
 ) -> Iterator[str]:
-    """Yields what the user of a run should know, one sentence each.
+    """Yields notes for the user of a run, one sentence each.
 
     Args:
         config: the run.
         corpus: its rows.
-        tokenizer: what encoded them.
+        tokenizer: encoded them.
         resumed: whether the run has begun before, so that its base is known.
     """
     facts = corpus.facts
@@ -239,7 +239,7 @@ def notes_of(
 
 
 def _of_tokenizer(config: LanguageConfig, tokenizer: Tokenizer, end: int) -> Iterator[str]:
-    """Yields what a tokenizer loses of texts, and where classifiers would read other tokens around them."""
+    """Yields notes on text that a tokenizer loses, and on tokens that classifiers would add around it."""
     around = tokenizer.encode("")
     if config.task.kind == "masked":
         _, special = masked_tokens(tokenizer)
@@ -295,6 +295,6 @@ def _known_to(start: Path, config: LanguageConfig, files: list[Mapping[str, Any]
 
 
 def _read_as(data: CorpusConfig, files: list[Mapping[str, Any]]) -> tuple[object, ...]:
-    """Returns how files are decoded, and what a document is in each."""
+    """Returns how files are decoded, and the unit of documents in each."""
     kinds = [kind_of(Path(one["source"]), data) for one in files]
     return data.encoding or "utf-8", data.separator, data.header, kinds

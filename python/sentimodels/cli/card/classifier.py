@@ -31,7 +31,7 @@ HEADS = {"accuracy": "accuracy", "macro_f1": "macro F1", "log_loss": "log loss",
 
 
 def parts(facts: dict[str, Any]) -> Parts:
-    """Returns what the card says."""
+    """Returns the content of the card."""
     labels = ", ".join(f"`{label}`" for label in facts["labels"])
     files_read = [
         [one["role"], one["file"], one["format"], number(one["rows"]), f"`{one['sha256']}`"]
@@ -66,7 +66,7 @@ def _heads(facts: dict[str, Any]) -> Mapping[str, str]:
 
 
 def _every_text(facts: dict[str, Any]) -> str:
-    """Says what a text always gets."""
+    """Says which answer every text would get."""
     n, own = len(facts["labels"]), facts.get("thresholds")
     if facts.get("several") and own is not None:
         return f"Each of the {n} labels is decided alone, by its own threshold: a text may get none."
@@ -96,7 +96,7 @@ def _made(facts: dict[str, Any]) -> str:
 
 
 def _thresholds(facts: dict[str, Any]) -> list[str]:
-    """Says by what rule texts are answered, and what that gives."""
+    """Says by which rule texts are answered, and the scores of that."""
     own = facts.get("thresholds")
     if own is None:
         return []
@@ -210,7 +210,7 @@ def _limits(facts: dict[str, Any]) -> list[str]:
 
 
 def ensemble_parts(facts: dict[str, Any]) -> Parts:
-    """Returns what the card says."""
+    """Returns the content of the card."""
     name, members = facts["name"], facts["members"]
     labels = ", ".join(f"`{label}`" for label in facts["labels"])
     runs = [

@@ -47,7 +47,7 @@ USES = {
 
 
 def parts(facts: dict[str, Any]) -> Parts:
-    """Returns what the card says."""
+    """Returns the content of the card."""
     name, task = facts["name"], facts["task"]
     command = 'senti generate {name} "It was"' if task == "next-token" else "senti train FILE --init {name}"
     return Parts(
@@ -79,7 +79,7 @@ def _made(facts: dict[str, Any]) -> str:
 
 
 def model_table(facts: dict[str, Any]) -> str:
-    """Returns what the model is."""
+    """Returns a description of the model."""
     rows = [
         ["architecture", f"`{facts['arch']}`" + (f", preset {facts['preset']}" if facts["preset"] else "")],
         ["parameters", number(facts["parameters"])],
@@ -189,7 +189,7 @@ def reach(facts: dict[str, Any]) -> str:
 
 
 def untested() -> str:
-    """Says what no run of a language model was tested on."""
+    """Says which tests no run of a language model has."""
     return (
         "It was not tested on tasks, on following instructions, or for texts that are false, offensive or "
         "copied from its training data. It may write any of these."
@@ -228,7 +228,7 @@ _ROLES = {
 
 
 def aligned_parts(facts: dict[str, Any]) -> Parts:
-    """Returns what the card says."""
+    """Returns the content of the card."""
     name = facts["name"]
     return Parts(
         tag="text-generation",

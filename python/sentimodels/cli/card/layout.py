@@ -72,12 +72,12 @@ class Parts:
     Attributes:
         tag: the task, as the Hub calls it.
         tags: words to find the model by.
-        opening: what the model is, in a sentence.
+        opening: a description of the model, in a sentence.
         uses: blocks that load and use it.
         sections: paragraphs by the title of their section, in order.
         limits: the sentences of the list of limits.
         result: its scores, as an entry of `model-index`; `None`: there are none.
-        ending: what follows the limits; `None`: how the run was trained, and its files.
+        ending: the sections after the limits; `None`: how the run was trained, and its files.
     """
 
     tag: str
@@ -91,7 +91,7 @@ class Parts:
 
 
 def document(facts: Mapping[str, Any], parts: Parts) -> str:
-    """Returns the card of a model of any kind: what its run recorded, and what its kind says of that."""
+    """Returns the card of a model of any kind, from the record of its run and the texts of its kind."""
     front = front_matter(parts.tag, parts.tags, facts["name"], parts.result)
     said = [front, f"# {facts['name']}", parts.opening, *parts.uses]
     for title, paragraphs in {**parts.sections, "Limits": [bullets(parts.limits)]}.items():
@@ -146,7 +146,7 @@ def source_table(data: Sequence[Mapping[str, Any]], counted: str) -> str:
 
 
 def base_section(base: Mapping[str, Any] | None) -> list[str]:
-    """Returns what a model started from, if it did."""
+    """Returns the start of a model, if it did not begin from drawn weights."""
     if base is None:
         return []
     said = f"The weights began as those of `{base['name']}`"
@@ -164,7 +164,7 @@ def base_section(base: Mapping[str, Any] | None) -> list[str]:
 
 
 def training(facts: Mapping[str, Any]) -> str:
-    """Returns the table of how a run was trained; what it did not record is left out."""
+    """Returns the table of how a run was trained; unrecorded values are left out."""
     fit, git = facts["training"], facts["git"]
     rows = [["seed", str(fit["seed"])]]
     if fit["steps"] == 0:
@@ -213,7 +213,7 @@ def stopped(facts: Mapping[str, Any]) -> list[str]:
 
 
 def unrecorded(*more: str) -> str:
-    """Says what no run records, and `more`."""
+    """Names facts that no run records, and `more`."""
     return (
         f"The run does not record: {', '.join(['the licence of texts and weights', *more])}. Say so before "
         "you hand it on."

@@ -32,7 +32,7 @@ _USE = (
 
 
 def parts(facts: dict[str, Any]) -> Parts:
-    """Returns what the card says."""
+    """Returns the content of the card."""
     name = facts["name"]
     size = "" if facts["parameters"] is None else f", {number(facts['parameters'])} parameters"
     return Parts(

@@ -110,7 +110,7 @@ def refuse(config: RunConfig) -> None:
 
 
 def about_of(classifier: Classifier, run: Path) -> dict[str, Any]:
-    """Returns what the reader has to know of any run, and where the folder is from."""
+    """Returns the fields that the reader needs of any run, and where the folder is from."""
     encoder = classifier.encoder
     return {
         "format": FORMAT,
@@ -149,7 +149,7 @@ def scored(classifier: Classifier) -> tuple[dict[str, Any], dict[str, Tensor]]:
 def _convolutions(
     classifier: Classifier, module: SequenceClassifier
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Returns what a `cnn` is scored with: vectors of all known tokens with their n-grams added up."""
+    """Returns the table that scores a `cnn`: vectors of all known tokens with their n-grams added up."""
     backbone, encoder, data = module.backbone, classifier.encoder, classifier.encoder.data
     assert isinstance(backbone, Cnn)
     settings: dict[str, Any] = {

@@ -178,7 +178,7 @@ def _grown(value: NDArray[Any]) -> NDArray[Any]:
 
 
 def answers_of(folder: Path) -> Callable[[list[str]], NDArray[np.float32]]:
-    """Returns what answers texts with probabilities by the files of a folder."""
+    """Returns a function that answers texts with probabilities by the files of a folder."""
     import onnxruntime
 
     reader = OnnxReader.load(folder)

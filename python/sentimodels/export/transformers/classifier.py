@@ -315,7 +315,7 @@ def _tokenizer_config(classifier: Classifier, model: Any) -> dict[str, Any]:
 
 
 def _answers_of(folder: Path, classifier: Classifier) -> Callable[[list[str]], NDArray[np.float32]]:
-    """Returns what answers texts with probabilities as transformers does, one text at a time.
+    """Returns a function that answers texts with probabilities as transformers does, one text at a time.
 
     A text without a token, which transformers refuses, is the token that the run reads then.
     """

@@ -87,10 +87,10 @@ class Layout:
     """One kind of model.
 
     Attributes:
-        name: what people call it.
+        name: its common name.
         model_type: what `config.json` calls it.
         arch: our architecture.
-        prefix: what names of tensors begin with where the model has its heads.
+        prefix: the prefix of tensor names where the model has its heads.
         table: the name of the table of tokens, without the prefix.
         layer: regular expression of the beginning of the names of a layer, with its number.
         ignored: regular expression of names of theirs that hold no weights.
