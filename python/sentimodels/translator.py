@@ -56,9 +56,9 @@ class Translation:
     """One translation of a text.
 
     Attributes:
-        text: what it reads.
+        text: the translation.
         log_prob: log-probability of its tokens and their end, in nats.
-        score: what it was ranked by; see `generation/beam.py`.
+        score: the score it was ranked by; see `generation/beam.py`.
     """
 
     text: str

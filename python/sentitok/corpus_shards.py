@@ -31,8 +31,8 @@ class CorpusShard:
         paths: the files.
         start: the first byte of the range, counted over the files end to end as they are on disk.
         stop: the end of the range. A range that reaches the end of the files has all that is left of them.
-        versions: what each file must be, as `sentitok.file_versions.file_version` says; a file that is
-            another is an error. `None` checks nothing.
+        versions: the expected version of each file, as of `sentitok.file_versions.file_version`; a file that
+            is another is an error. `None` checks nothing.
         is_aligned: whether units begin at both ends, as in the shards of `plan_shards`. Otherwise they are
             searched for, and the quotes of a CSV file are followed from its start.
     """
@@ -65,7 +65,7 @@ def plan_shards(
     Args:
         paths: the files, folders, globs and URLs, in order.
         shard_bytes: the size of a shard on disk; its last unit may make it longer.
-        format: what a document is; `None` goes by the names of the files.
+        format: the unit of documents; `None` goes by the names of the files.
         progress: called as `progress("plan", bytes, total)` while a file is read.
 
     Raises:

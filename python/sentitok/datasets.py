@@ -535,7 +535,7 @@ class PackedRows(Sequence[PackedBatch], Shuffled):
     Attributes:
         dataset: where the ids come from.
         length: ids of a row.
-        pad_id: what a row is filled up with.
+        pad_id: fills up a row.
     """
 
     def __init__(self, dataset: TokenDataset) -> None:

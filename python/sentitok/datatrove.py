@@ -142,7 +142,7 @@ def _shard(one: _Tokenized, out: Path, number: int, tokenizer: Tokenizer) -> Sha
 
 
 def _no_such_id(path: Path, id_: int, vocab_size: int) -> str:
-    """Says what an id that is too large means."""
+    """Explains an id that is too large."""
     try:
         with open(f"{path}.metadata", "rb") as file:
             first = file.read(_METADATA_BYTES).decode("utf-8", "replace").splitlines()[0]

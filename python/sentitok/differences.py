@@ -35,8 +35,8 @@ class Difference:
         text: the text from there on, readable.
         ids_a: ids of the first tokenizer from there on, eight at most.
         ids_b: ids of the second.
-        tokens_a: what these ids spell.
-        tokens_b: what those spell.
+        tokens_a: the tokens of these ids.
+        tokens_b: the tokens of those.
     """
 
     file: str

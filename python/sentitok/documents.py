@@ -76,7 +76,7 @@ class Documents(Iterator[str]):
         Args:
             paths: the files, folders, globs and URLs, or a part of files; gz, xz, bz2 and zst are unpacked,
                 `-` is stdin.
-            format: what a document is; `None` goes by the file's name.
+            format: the unit of documents; `None` goes by the file's name.
             max_line_bytes: the longest line or row; 2^28 if not given.
             invalid_utf8: whether bytes that are not UTF-8 are an error, or become U+FFFD.
 

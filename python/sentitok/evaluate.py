@@ -86,8 +86,8 @@ def evaluate(
         executor: a `concurrent.futures.Executor`, whose workers measure parts of the files of a
             `sentitok.documents.Documents`, with one thread each if `threads` is not given; the result is
             the same. `seen` is not called then.
-        on_error: what a part that fails again and again does: raise its error (`"stop"`), or be left out with
-            a warning (`"skip"`).
+        on_error: the treatment of a part that fails again and again: raise its error (`"stop"`), or leave it
+            out with a warning (`"skip"`).
         shard_bytes: how many bytes of the files a worker reads at a time, about; 64 MiB if not given.
         parts: with an executor, a folder that all machines see, or a URL: finished parts are kept in it until
             all is done, so the same call continues after a failure. Without it workers write to the folder

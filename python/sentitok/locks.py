@@ -91,7 +91,7 @@ class Check:
     Attributes:
         path: the lock file.
         texts: golden texts compared.
-        changes: what differs; none, if nothing changed.
+        changes: the differences; none, if nothing changed.
         transformers: the version of transformers that was compared, or `None`.
         note: why transformers was not compared, or `None`.
     """
@@ -104,7 +104,7 @@ class Check:
 
 
 def content(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Returns what a lock file holds of a tokenizer."""
+    """Returns the content of a lock file for a tokenizer."""
     settings = tokenizer.settings
     templates = {
         name: hashlib.sha256(template.encode("utf-8", "surrogatepass")).hexdigest()

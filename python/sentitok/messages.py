@@ -6,12 +6,12 @@ holds the two together.
 
 __all__ = ["local_names", "shortened", "shown", "with_names"]
 
-# Characters that are shown of a value, and of what a message says.
+# Characters that are shown of a value, and of a message.
 _SHOWN = 200
 _LONGEST_MESSAGE = 1200
 
 
-# The URL of each local copy (`remote.py`), which is what messages and files name.
+# The URL of each local copy (`remote.py`), which messages and files name.
 local_names: dict[str, str] = {}
 
 

@@ -101,7 +101,7 @@ _NAMED = {
     ),
 }
 
-# Models, and beginnings of their names, by what encodes for them.
+# Models, and prefixes of their names, by their encoding.
 _MODELS = {
     "o200k_base": "o1 o3 o4-mini gpt-5 gpt-4.1 gpt-4o",
     "cl100k_base": (

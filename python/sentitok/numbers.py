@@ -22,7 +22,7 @@ def index(name: str, value: Any, what: str, wrong: type[Exception] = TypeError) 
     Args:
         name: the argument.
         value: the given value.
-        what: what it is, with its limits: "0 or more".
+        what: a description, with its limits: "0 or more".
         wrong: the error where it is not a whole number.
     """
     if not isinstance(value, bool):

@@ -70,7 +70,7 @@ _OPENERS: dict[bytes, Callable[[IO[bytes], str], Any]] = {
 
 
 def unpacked(file: IO[bytes], name: str) -> IO[bytes]:
-    """Returns what a file holds, unpacked if it is compressed; closing it closes the file.
+    """Returns the content of a file, unpacked if it is compressed; closing it closes the file.
 
     Args:
         file: opened for reading bytes, at its beginning.

@@ -49,8 +49,8 @@ def chunks(
         shard: `(index, count)`: the row groups that begin in this part of the files' bytes.
         invalid_utf8: with `"error"`, bytes that are not UTF-8 are an error.
         byte_range: the row groups that begin in these bytes, counted over the files end to end.
-        versions: what each file must be, as `sentitok.file_versions.file_version` says; a file that is
-            another is an error.
+        versions: the expected version of each file, as of `sentitok.file_versions.file_version`; a file that
+            is another is an error.
 
     Raises:
         FormatError: if a file is not Parquet, lacks the column, holds null or something else than

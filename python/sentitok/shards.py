@@ -121,10 +121,10 @@ def write_manifest(
 
     Args:
         directory: where they are.
-        tokenizer: what the ids are of.
+        tokenizer: of the ids.
         separator: the id that ends each document, or `None`.
         shards: each, in order.
-        more: what else is to be known.
+        more: further fields.
 
     Returns:
         The manifest.
@@ -287,7 +287,7 @@ def read_manifest(path: Place, *, any_layout: bool = False) -> dict[str, Any]:
 
 
 def read_shards(path: Place, manifest: dict[str, Any]) -> list[Shard]:
-    """Reads what a manifest says of its shards.
+    """Reads the manifest's entries on its shards.
 
     Raises:
         FormatError: if it cannot be, or does not add up.
@@ -345,7 +345,7 @@ def is_masked(manifest: dict[str, Any]) -> bool:
 
 
 def packing_of(path: Place, manifest: dict[str, Any]) -> Packing | None:
-    """Reads what a manifest says of packed rows; `None` where documents are not packed.
+    """Reads the manifest's entry on packed rows; `None` where documents are not packed.
 
     Raises:
         FormatError: if it cannot be read.

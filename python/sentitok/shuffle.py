@@ -23,7 +23,7 @@ class FeistelPermutation:
 
     Args:
         n: how many there are.
-        keys: what the order is drawn from, as a seed and an epoch.
+        keys: the keys of the order, such as a seed and an epoch.
     """
 
     def __init__(self, n: int, *keys: int) -> None:
@@ -62,7 +62,7 @@ class BlockPermutation:
     Args:
         n: how many there are.
         block_rows: rows of a block.
-        keys: what the order is drawn from, as a seed and an epoch.
+        keys: the keys of the order, such as a seed and an epoch.
     """
 
     def __init__(self, n: int, block_rows: int, *keys: int) -> None:

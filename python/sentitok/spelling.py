@@ -49,7 +49,7 @@ def spelled_tokens(
     """Returns the tokens of a text as plain values.
 
     Args:
-        tokenizer: what encoded it.
+        tokenizer: encoded it.
         encoding: the text, encoded.
         most: tokens to return at most, the first ones; `None`: all.
 

@@ -76,7 +76,7 @@ def verify(
 
     Args:
         directory: what `encode_files` wrote, here or in a store (a URL).
-        tokenizer: what the ids must be of, if that is to be checked.
+        tokenizer: the expected tokenizer of the ids, if that is to be checked.
         threads: files read at a time; as many as there are cores if not given. The result is the same.
         progress: called with the stage `verify`, and bytes read and in all.
 

@@ -161,7 +161,7 @@ class Section(BaseModel):
     # The panel of the help that lists the options of the section.
     panel: ClassVar[str] = "Training"
 
-    # `senti --help` reads fields and fills none: what checks values is built with the first object.
+    # `senti --help` reads fields and fills none: validators are built with the first object.
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=False, validate_default=True, defer_build=True
     )

@@ -153,7 +153,7 @@ def encode_texts(
         texts: the texts.
         tokenizer: the run's tokenizer; its template adds special tokens.
         max_tokens: the longest row, special tokens included.
-        long: what becomes of a longer text: its beginning; its first and last half;
+        long: the treatment of a longer text: its beginning; its first and last half;
             or windows, one row each, whose answers are pooled.
         stride: tokens that neighbouring windows share.
         pad_id: fills up batches and represents a text without tokens.

@@ -78,6 +78,6 @@ def length_histogram(
 
 
 def _titled(what: str, tables: Mapping[str, object], asked: Asked) -> str:
-    """Says what tables a figure is of; several are named in its legend."""
+    """Names the tables of a figure; several are named in its legend."""
     on = asked.on or (next(iter(tables)) if len(tables) == 1 else None)
     return what if on is None else f"{what} of {plain(on)}"

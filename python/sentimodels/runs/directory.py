@@ -324,7 +324,7 @@ def write_manifest(folder: Path) -> None:
 
 
 def metadata_of(folder: Path) -> dict[str, str]:
-    """Returns what the weights say of themselves: the hash of their tokenizer.
+    """Returns the metadata of the weights: the hash of their tokenizer.
 
     Raises:
         CheckpointError: if there are none, or of another format.
@@ -403,7 +403,7 @@ MANIFEST = "manifest.json"
 
 
 def listed(folder: Path) -> dict[str, dict[str, Any]]:
-    """Returns what the manifest of a run says of each of its files: `bytes` and `sha256`.
+    """Returns the manifest's entries on the files of a run: `bytes` and `sha256`.
 
     Raises:
         CheckpointError: if it is missing or damaged.
@@ -467,7 +467,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def without(path: Path) -> str:
-    """Returns what a folder without one of its files is: no run, or one that has not finished."""
+    """Returns the kind of a folder without one of its files: no run, or one that has not finished."""
     folder = path.parent
     if not (folder / "config.toml").is_file():
         return f"{folder}: no {path.name}; not a run directory"

@@ -30,11 +30,11 @@ class EncodedTables:
     Args:
         config: the run.
         tables: its rows.
-        encoder: what makes ids.
-        warn: called with what the user should know of texts that are cut.
+        encoder: makes ids.
+        warn: called with notes for the user on texts that are cut.
 
     Attributes:
-        encoder: what makes ids.
+        encoder: makes ids.
         train: the training texts.
         labels: their classes, as `Tables.classes` gives them; -1 for a text without label.
         valid: the validation texts, or `None`.

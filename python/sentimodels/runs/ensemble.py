@@ -55,7 +55,7 @@ def fit_weights(
     """
     if not probs or len(truth) == 0:
         raise ConfigError("an ensemble needs models and rows with labels")
-    # (n_models, n): what each model gave the truth.
+    # (n_models, n): the probability of the truth by each model.
     given = np.stack([answers.likelihoods(one, truth) for one in probs])
     weights = np.full(len(probs), 1 / len(probs))
     for _ in range(_MAX_STEPS):

@@ -87,7 +87,7 @@ class Callbacks:
 
     Attributes:
         on_record: called with each record of `metrics.jsonl`.
-        on_warning: called with what the user should know, one sentence each: guesses, leaks, cut texts.
+        on_warning: called with notes for the user, one sentence each: guesses, leaks, cut texts.
         should_stop: called after each step; True saves a state to resume from and ends the run.
     """
 
@@ -111,9 +111,9 @@ class Recipe(ABC, Generic[Config]):
         callbacks: those of this process; only the first one records and warns.
         processes: this process among the processes that train together.
         rehearsed: steps of a trial (`plan.py`), so that less data may do; `None`: a run.
-        encoder: what turns texts into ids; set by `prepare` or `build`.
+        encoder: turns texts into ids; set by `prepare` or `build`.
         module: the model that is trained.
-        task: what it is trained for.
+        task: the training objective.
     """
 
     config: Config
@@ -171,7 +171,7 @@ class Recipe(ABC, Generic[Config]):
         """Writes the files of before training, once data and settings have been checked."""
 
     def planned(self) -> dict[str, Any]:
-        """Returns what a plan says of data and settings; of a shape, before the data is read."""
+        """Returns the plan's facts on data and settings; on a shape, before the data is read."""
         return {}
 
     def steps(self) -> int | None:

@@ -394,7 +394,7 @@ def _classifier_defaults(given: Mapping[str, Any], kind: str) -> tuple[dict[str,
 
 
 def _language_task(given: Mapping[str, Any]) -> str:
-    """Returns what a language model predicts unless a task is named."""
+    """Returns the objective of a language model unless a task is named."""
     row = ARCHITECTURES.get(str(given.get("arch", LanguageConfig.model_fields["arch"].default)))
     return row.pretrained_by if row is not None else "next-token"
 

@@ -62,10 +62,10 @@ class Group:
     """What `group.json` holds.
 
     Attributes:
-        kind: what the runs differ in: `seeds`, `folds` or `sweep`.
+        kind: the difference between the runs: `seeds`, `folds` or `sweep`.
         runs: the configuration of each run, by the name of its folder.
         data: hashes of the files.
-        values: what each run of a sweep sets.
+        values: the settings of each run of a sweep.
         budget: seconds of CPU after which no further run begins, or `None`.
         spent: seconds of CPU that each run took so far.
     """
@@ -461,7 +461,7 @@ def train_seeds(
 
 
 def about_seeds(done: Done) -> dict[str, Any]:
-    """Returns what several seeds reach.
+    """Returns the scores of several seeds.
 
     Returns:
         `seeds`, what each run's `run.json` holds; `spread`, mean and interval of each score on the
@@ -531,7 +531,7 @@ def runs_of_folds(config: RunConfig) -> dict[str, RunConfig]:
 
 
 def about_folds(done: Done) -> dict[str, Any]:
-    """Returns what the folds reach.
+    """Returns the scores of the folds.
 
     Returns:
         `folds`, what each run's `run.json` holds; `names`, those of the runs; `spread`, mean and interval

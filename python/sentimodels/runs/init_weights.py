@@ -50,7 +50,7 @@ __all__ = [
     "init_weights",
 ]
 
-# Beginning of the names of what reads a text, whatever the labels are.
+# Prefixes of tensors that read a text, for any labels.
 _BODY = "backbone."
 
 
@@ -113,7 +113,7 @@ def inherit_size(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def inherit_translator(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what a run takes over from the one that it starts from: its kind, its size, its tokenizer.
+    """Returns the settings that a run takes over from the one that it starts from: kind, size, tokenizer.
 
     Args:
         given: values by section and key; `train.init_from` names the run, if there is one.
@@ -261,7 +261,7 @@ def init_weights(module: nn.Module, config: RunConfig | LanguageConfig, encoder:
     Args:
         module: the model, with the weights it would start from.
         config: the run; `train.init_from` and `train.init_map`.
-        encoder: what makes the ids of the run.
+        encoder: makes the ids of the run.
 
     Returns:
         The tensors that were used and not used, one sentence each.
@@ -415,7 +415,7 @@ def _other(path: Path, config: RunConfig | LanguageConfig) -> str:
 
 
 def _renamed(name: str, names: Mapping[str, str]) -> str:
-    """Returns what a tensor is called here: the longest beginning of its name counts."""
+    """Returns the name of a tensor here: the longest prefix of its name counts."""
     fitting = [start for start in names if name.startswith(start)]
     if not fitting:
         return name

@@ -80,7 +80,7 @@ def judged(
         module: the trained model.
         texts: of the run.
         logits: its answers to the validation texts; `None` without them.
-        crossed: what the halves of dev have chosen.
+        crossed: the choices of the halves of dev.
         temperature: where no validation labels fit one.
         tfidf: whether to train TF-IDF as a baseline.
         device: where it answers the test texts.
@@ -130,7 +130,7 @@ def choose_thresholds(
         module: the trained model.
         texts: of the run.
         logits: its answers to the validation texts.
-        crossed: what the halves of dev have chosen.
+        crossed: the choices of the halves of dev.
         temperature: of the run.
         device: where it answers the test texts.
 
@@ -240,7 +240,7 @@ def _beside_teacher(
 
     Args:
         tables: the rows.
-        part: what the part is called in `run.json`.
+        part: the name of the part in `run.json`.
         table: its rows, all with a label or none.
         logits: the student's, its temperature in them, `(n, n_classes)`.
         answers: the teacher's probabilities, `(n, n_classes)`.
@@ -360,7 +360,7 @@ class CrossFit:
         Args:
             texts: of the run.
             folder: its directory.
-            warn: called with what the user should know of a half.
+            warn: called with notes for the user on a half.
             resumed: whether the run has begun before.
         """
         tables, labels = texts.tables, texts.valid_labels

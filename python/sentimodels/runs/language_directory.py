@@ -92,7 +92,7 @@ def begin_language_run(
     Args:
         folder: the run directory.
         config: of the run, paths absolute.
-        tokenizer: what makes its ids.
+        tokenizer: makes its ids.
         sources: training files, for `training_data.json`.
 
     Raises:

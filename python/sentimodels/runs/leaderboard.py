@@ -48,7 +48,7 @@ class Board:
         about: facts known before a run is scored, from its configuration, `run.json` (empty until it is
             written), its directory and the folder that is listed.
         scores: what `run.json` adds to that.
-        place: what runs are ordered by, unfinished ones last.
+        place: the key by which runs are ordered, unfinished ones last.
     """
 
     family: Family[Any]

@@ -28,7 +28,7 @@ _JUDGE = "judge"
 
 
 def record_of(start: Path | str | None) -> TrainingRecord:
-    """Returns what a run has learned from, or the run that a file of weights lies in.
+    """Returns the training data of a run, or of the run that a file of weights lies in.
 
     Empty without a base, or where the weights have no record.
 
@@ -67,7 +67,7 @@ def check_same_rows(run: Path, now: TrainingRecord) -> None:
 
 
 def sources_of_start(start: Path | str | None) -> list[dict[str, Any]]:
-    """Returns what a run has learned from, as sources of a language model that starts from it."""
+    """Returns the training data of a run, as sources of a language model that starts from it."""
     return [
         {"role": BASE, "source": one.source, "sha256": one.sha256, "documents": one.rows}
         for one in record_of(start).learned
@@ -75,7 +75,7 @@ def sources_of_start(start: Path | str | None) -> list[dict[str, Any]]:
 
 
 def own_sources(sources: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Returns what a run itself has read, without what its base or its shards were made from."""
+    """Returns the data that a run itself has read, without that of its base or the sources of its shards."""
     return [one for one in sources if one.get("role") not in (BASE, ENCODED)]
 
 

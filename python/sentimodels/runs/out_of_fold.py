@@ -127,7 +127,7 @@ def load_mean(folders: Sequence[Path], table: Table) -> tuple[Table, Predictions
 
 
 def fold_scores(folder: Path) -> FoldScores:
-    """Returns what each run of a group scores on the rows that it leaves out.
+    """Returns the scores of each run of a group on the rows that it leaves out.
 
     Args:
         folder: the group of `train --folds`.

@@ -54,7 +54,7 @@ def read_pairs(
 
 
 def _say_of_base(config: TranslationConfig, train: ParallelText, valid: ParallelText, say: Say) -> None:
-    """Says what the run that this one starts from has read of the validation pairs.
+    """Notes which validation pairs the run that this one starts from has read.
 
     Raises:
         DataError: if it was trained on them, and different ones could be named.

@@ -77,7 +77,7 @@ def plan(recipe: Recipe[Any], on_warning: Callable[[str], None] | None = None) -
 
     Args:
         recipe: the run.
-        on_warning: called with what the user should know, one sentence each.
+        on_warning: called with notes for the user, one sentence each.
 
     Returns:
         What the run is made of; `parameters`; `steps`, where they are known; `tokens_per_second`, or
@@ -116,7 +116,7 @@ def plan(recipe: Recipe[Any], on_warning: Callable[[str], None] | None = None) -
 
 
 def _about(recipe: Recipe[Any], module: torch.nn.Module) -> dict[str, Any]:
-    """Returns what a run is made of."""
+    """Returns the size, data and settings of a run."""
     parameters = sum(parameter.numel() for parameter in module.parameters())
     return {"arch": recipe.arch, **recipe.planned(), "parameters": parameters}
 
@@ -196,7 +196,7 @@ def plan_sweep(
     """Tries the runs of a sweep; of many, some that are spread over the grid.
 
     Args:
-        choices: what each run sets, and its configuration, as `sweep.configs_of` returns them.
+        choices: the settings of each run, and its configuration, as `sweep.configs_of` returns them.
         tables: the rows.
         budget: seconds after which no further run begins.
 

@@ -76,7 +76,7 @@ def without_folder(arch: str) -> str:
 
 
 def of_folder(arch: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what the folder of an architecture settles; nothing where a run has settled it before.
+    """Returns the settings of the folder of an architecture; none where a run has settled them before.
 
     Raises:
         CheckpointError: if the folder has no `config.json`, or no `tokenizer.json` where none is given.

@@ -172,7 +172,7 @@ def _rows(tables: Tables, judge: bool) -> Tables:
 
 
 def _chosen(about: dict[str, Any]) -> dict[str, Any]:
-    """Returns what the first run chose, as arguments of the recipe."""
+    """Returns the choices of the first run, as arguments of the recipe."""
     kept = ("rows", "fit", "temperature", "valid", "crossed", "judged", "baselines", "thresholds")
     return {
         "temperature": read_temperature(about["temperature"]),

@@ -33,7 +33,7 @@ COMPARED = "without case and spacing"
 
 
 def records_of(run: Path) -> list[TrainingRecord]:
-    """Returns what a run, or each run of an ensemble, recorded of its data; none if it did not."""
+    """Returns the record of data of a run, or of each run of an ensemble; none if there is no record."""
     runs = members_of(run) or [run]
     return [TrainingRecord.load(one) for one in runs if (one / JSON_NAME).is_file()]
 

@@ -312,7 +312,7 @@ class _Watched:
 
 
 def _of_record(run: Path, out: Path) -> Iterator[Mismatch]:
-    """Yields what two runs did not both learn from."""
+    """Yields the differences between the training data of two runs."""
     sources = [read_json(folder / JSON_NAME).get("sources", []) for folder in (run, out)]
     if len(sources[0]) != len(sources[1]):
         yield Mismatch(

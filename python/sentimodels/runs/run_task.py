@@ -47,10 +47,10 @@ class Outcome:
     """The outcome of a run.
 
     Attributes:
-        about: what its `run.json` holds; `None` where no weights are left, or another worker has the run.
+        about: its `run.json`; `None` where no weights are left, or another worker has the run.
         seconds: of CPU that it took.
         failed: why its training failed; with the same settings it would again.
-        warnings: what the user should know of it.
+        warnings: notes for the user on it.
     """
 
     about: dict[str, Any] | None

@@ -94,7 +94,7 @@ def sweep(
     """Trains a run for each combination.
 
     Args:
-        trees: what all runs have, as `resolve` takes it.
+        trees: the settings of all runs, as `resolve` takes them.
         assignments: keys with their values, as `combinations` takes them.
         folder: gets a run directory `NNN` for each.
         callbacks: called during the runs.

@@ -52,7 +52,7 @@ class SoftLabels:
         train: of the training texts.
         valid: of the validation texts, or `None` without them.
         test: of the test texts, or `None` without them.
-        records: what the teacher, or each run of an ensemble, was trained on.
+        records: the training data of the teacher, or of each run of an ensemble.
     """
 
     train: NDArray[np.float32]
@@ -255,7 +255,7 @@ class Tables:
         """Cuts a part off, whole units; returns the rest, its units, and the part, if any."""
         if share >= 1:
             raise ConfigError(f"data.test_share and data.valid_share leave no row to train on; lower {name}")
-        # Of several labels, what one unit lacks another may have.
+        # Of several labels, one unit may have labels that another lacks.
         if units.most_of_a_label(None if whole.label_form else whole.labels) < 2:
             counts = Counter(chain.from_iterable(whole.names_of_rows()))
             self.notes.append(
@@ -421,7 +421,7 @@ class Tables:
         return self.test is not None and self.test.labels is not None
 
     def record(self) -> TrainingRecord:
-        """Returns what a run of these rows learns from, and by which rows it is judged."""
+        """Returns the training data of a run of these rows, and the rows that judge it."""
         return TrainingRecord.of(self.train, valid=self.valid, test=self.test)
 
     def counts(self) -> dict[str, int]:

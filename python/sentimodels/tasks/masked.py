@@ -43,7 +43,7 @@ class MaskedRows(NamedTuple):
     """Rows of ids (B, T), some masked.
 
     Attributes:
-        ids: what the model reads.
+        ids: the input of the model.
         mask: which places hold a token; `None`: all.
         segments: 0 or 1, the half that each token is of; `None`: one segment.
         targets: the token that was chosen, `IGNORED` elsewhere.

@@ -48,7 +48,7 @@ class LanguageRows:
     Attributes:
         corpus: the rows.
         order: which of them make a batch.
-        tokenizer: what made their ids.
+        tokenizer: made their ids.
         bfloat16: whether validation computes in bfloat16.
     """
 

@@ -53,7 +53,7 @@ class PairFormat(Protocol):
         """Whether sources that are read together must be of one length."""
 
     def writer(self, model: Any, sources: Rows, rows: NDArray[np.int64]) -> Writer:
-        """Returns what writes the targets of some sources."""
+        """Returns an object that writes the targets of some sources."""
 
 
 class Seq2Seq:

@@ -213,7 +213,7 @@ def _index(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None, re
 
 
 def shards_hash(dataset: TokenDataset) -> str:
-    """Returns what an encoded corpus is known by: the hashes of its shards."""
+    """Returns the key of an encoded corpus: the hashes of its shards."""
     return " ".join(str(shard["sha256"]) for shard in dataset.manifest["shards"])
 
 

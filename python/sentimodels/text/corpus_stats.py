@@ -40,7 +40,7 @@ class Facts:
         documents: in the training and in the validation part.
         tokens: in the same.
         valid_bytes: of the validation texts, in UTF-8.
-        gzip_bytes: what gzip makes of them.
+        gzip_bytes: their size compressed by gzip.
         unigram_loss: of all validation tokens, in nats.
         left_out: held-out lines or documents that were left out.
         sources: the files.

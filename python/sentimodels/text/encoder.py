@@ -152,7 +152,7 @@ class TextEncoder:
         return replace(self, data=self.data.model_copy(update={"long": "windows"}))
 
     def inputs(self, n_classes: int, vectors: torch.Tensor | None = None, *, ordered: bool = False) -> Inputs:
-        """Returns what a model is built for."""
+        """Returns the properties of an encoder that a model needs."""
         if isinstance(self.encoder, HashedNgrams):
             n_words = len(self.encoder.words) + 1
             return Inputs(

@@ -283,7 +283,7 @@ class TokenWriter:
 
     Args:
         folder: the directory of the data set.
-        tokenizer: what the ids are of.
+        tokenizer: of the ids.
         end: the id that ends each document.
     """
 

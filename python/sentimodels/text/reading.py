@@ -28,7 +28,7 @@ class ReadToken:
 
     Attributes:
         id: its id; `None` for a word without one, and in a bag of n-grams.
-        text: what it reads, white space as signs, parts of characters as bytes.
+        text: its text, white space as signs, parts of characters as bytes.
         start: where it begins in the text.
         end: where it ends.
         special: whether it is a special token, without text.

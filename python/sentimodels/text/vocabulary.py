@@ -84,7 +84,7 @@ class Vocabulary(Protocol):
         """The text of each id, "" for special ones; `None` for a bag."""
 
     def reader(self) -> TextReader:
-        """Returns what encodes the texts of one call."""
+        """Returns the encoder for the texts of one call."""
 
 
 class Subwords:
@@ -253,7 +253,7 @@ class OpenVocabulary:
         return [*self.words, ""]
 
     def reader(self) -> "Reader":
-        """Returns what encodes the texts of one call, and notes words without an id."""
+        """Returns the encoder for the texts of one call, which notes words without an id."""
         return Reader(self)
 
     @cached_property

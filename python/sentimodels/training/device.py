@@ -63,7 +63,7 @@ def set_torch(train: LoopConfig) -> None:
 
 
 def slow(train: LoopConfig) -> Iterator[str]:
-    """Yields what makes training slower on this machine than it could be, one sentence each."""
+    """Yields reasons why training is slower on this machine than it could be, one sentence each."""
     device = device_of(train.device)
     if device.type == "cpu" and use_bfloat16(train, device) and lacks_bfloat16():
         yield (

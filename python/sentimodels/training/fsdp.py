@@ -51,7 +51,7 @@ __all__ = [
 
 
 def check_sharded(config: LanguageConfig, world: int) -> None:
-    """Refuses what a divided model cannot do.
+    """Refuses settings that a divided model cannot have.
 
     Raises:
         ConfigError: naming the key, and what to type.
@@ -387,7 +387,7 @@ def shared_again(config: LanguageConfig, out: Path, world: int) -> LanguageConfi
 
 
 def _reasons(error: BaseException) -> str:
-    """Returns what an error says, without the tracebacks that torch puts into it."""
+    """Returns the message of an error, without the tracebacks that torch puts into it."""
     if not isinstance(error, CheckpointException):
         return str(error).strip()
     each = {rank: str(failure) or type(failure).__name__ for rank, (failure, _) in error.failures.items()}

@@ -155,7 +155,7 @@ class Moved:
 
     Attributes:
         others: the optimizer of all parameters that no other field covers.
-        matrices: what moves the matrices between layers; `None`: the same.
+        matrices: the optimizer of the matrices between layers; `None`: the same.
         takes_sparse: whether embedding rows with sparse gradients may be moved by `RowAdam`.
         moments: copies of most weights that it keeps.
     """
@@ -314,7 +314,7 @@ def rate(step: int, total: int, config: OptimConfig) -> float:
 
 
 def validate_optim(module: nn.Module, optim: OptimConfig) -> None:
-    """Refuses what cannot be.
+    """Refuses impossible settings.
 
     Raises:
         ConfigError: naming the key.
@@ -349,7 +349,7 @@ class Muon(torch.optim.Optimizer):
     Args:
         params: matrices, or groups of them with `lr` and `weight_decay`.
         lr: the rate.
-        weight_decay: what share of itself, times the rate, a matrix loses each step.
+        weight_decay: the share of itself, times the rate, that a matrix loses each step.
     """
 
     def __init__(self, params: Iterable[Any], lr: float, weight_decay: float = 0.1) -> None:

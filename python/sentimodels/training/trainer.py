@@ -179,7 +179,7 @@ class Trainer:
 
         Args:
             module: the model; it is moved to the device.
-            task: what it is trained for.
+            task: the training objective.
             folder: where `metrics.jsonl` and the state go, or `None`. The state stays there until
                 the caller has scored and written the weights; `runs.directory.finish_run` removes it.
             resume: whether to continue from the state in `folder`.
@@ -359,7 +359,7 @@ class _Run:
         return TrainingError(f"{error}: {remedy}; {kept}", fit)
 
     def _windows(self) -> Iterator[list[Any]]:
-        """Yields what each step of the epoch reads."""
+        """Yields the batches of each step of the epoch."""
         at = self.progress
         batches = self.task.batches(at.epoch, at.position, self.all.rank, self.all.world)
         while window := list(islice(batches, self.config.accumulate)):

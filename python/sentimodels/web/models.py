@@ -32,7 +32,7 @@ from ..text.reading import ReadToken, plain_words, read_tokens
 
 __all__ = ["Answering", "Writing", "is_classifier", "load_models"]
 
-# Gradients for one request at most; what the parts miss by then is in the answer.
+# Gradients for one request at most; the answer has the part missed by then.
 _MOST_GRADIENTS = 512
 
 
@@ -40,7 +40,7 @@ class Answering:
     """A classifier or an ensemble.
 
     Args:
-        predictor: what answers.
+        predictor: the model.
     """
 
     def __init__(self, predictor: Predictor) -> None:
@@ -107,7 +107,7 @@ class Answering:
         return {"labels": list(labels), "answers": answers, **Cut.of(unread).tree()}
 
     def effects(self, text: str, method: str) -> dict[str, Any]:
-        """Returns what each token of a text adds to the answer, for each class.
+        """Returns the contribution of each token of a text to the answer, for each class.
 
         Raises:
             DataError: if the text is too long for that.
@@ -269,7 +269,7 @@ def _plain(token: ReadToken) -> dict[str, Any]:
 
 
 def _said(unread: float, data: DataConfig) -> dict[str, Any]:
-    """Returns what the page says of a text that is longer than a run reads.
+    """Returns the page's note on a text that is longer than a run reads.
 
     Args:
         unread: the share of the text that is not read.

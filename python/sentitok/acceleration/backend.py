@@ -32,7 +32,7 @@ _SETTINGS = (
     "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback",
     "ignore_merges", "max_input_chars_per_word", "alpha", "nbest_size",
 )  # fmt: skip
-# Of models that draw: what they give is theirs alone.
+# Of models that draw: only they can give their results.
 _DRAWS = ("dropout", "alpha", "nbest_size")
 # Stages after which offsets differ here: see `_has_offsets`.
 _MOVES_OFFSETS = (b"Metaspace", b"Prepend", b"Precompiled", b'"add_prefix_space":true')
@@ -142,7 +142,7 @@ class Running:
                 self._quiet.discard(ident)
 
     def current(self, attributes: dict[str, Any]) -> Known | None:
-        """Returns what may run now, after the backend was looked at where it must be."""
+        """Returns the tokenizer that may run now, after the backend was inspected where needed."""
         known = self._known
         if known is None or known.seen != self.quick.given or _references(attributes) > ALONE:
             known = self.look(attributes)
@@ -151,7 +151,7 @@ class Running:
         return known if known.tokenizer is not None else None
 
     def settled(self, attributes: dict[str, Any]) -> Known | None:
-        """Returns what decodes now, for calls that are over before a backend is looked at.
+        """Returns the tokenizer that decodes now, for calls that are over before a backend is inspected.
 
         While somebody else holds the backend none does: the original path is as quick.
         """

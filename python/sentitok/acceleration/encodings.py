@@ -19,7 +19,7 @@ class EncodingsOnDemand(Sequence[Any]):
     """A list of `tokenizers.Encoding` that is made when it is first read.
 
     Args:
-        call: what they are the encodings of.
+        call: the call that made them.
         known: the backend as it was at the call.
         n_rows: how many there are.
     """

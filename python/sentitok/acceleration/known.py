@@ -37,8 +37,8 @@ class Known:
     Attributes:
         seen: how often the backend was handed out then; -1 where somebody held it.
         backend_id: the `id` of the backend.
-        seal: what it was made of; `None` where that is unknown.
-        tokenizer: what runs; `None` where the original path is taken.
+        seal: the parts it was made of; `None` where that is unknown.
+        tokenizer: the tokenizer that runs; `None` where the original path is taken.
         decodes: whether ids become text here too.
         joins_bytes: whether bytes that are not a character become a different text than there.
         is_bpe: whether the backend's model is BPE.

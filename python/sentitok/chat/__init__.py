@@ -59,7 +59,7 @@ def apply(
         specials: `"none"`, or `"all"`: special tokens that a message spells are tokens too.
         tokenize: whether ids are wanted.
         mask: `"assistant"` gives a `MaskedEncoding`: the ids, and which of them the assistant wrote.
-        variables: what else the template may use.
+        variables: further variables of the template.
 
     Raises:
         ValueError: for arguments that do not go together.

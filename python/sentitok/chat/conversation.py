@@ -16,7 +16,7 @@ __all__ = ["END", "conversation", "open_text"]
 
 # Behind the last message when it is to be continued: a noncharacter, which no text should hold.
 END = "\ufdd1"
-# The names under which a message's reasoning goes; the first is what templates read today.
+# The names under which a message's reasoning goes; templates read the first today.
 _REASONING = ("reasoning_content", "thinking", "reasoning")
 # Lists in lists: deeper than any message, and no deeper than Python goes.
 _MOST_DEEP = 100

@@ -130,7 +130,7 @@ def encode_chats(
         mask: `"assistant"` writes which ids the assistant wrote.
         pack: ids of a row; without it a document is a chat, of any length.
         cut: cut chats where a row ends, instead of packing whole ones by best fit.
-        truncate: what becomes of a chat that is longer than a row: `"error"`; `"drop"`; `"left"`, which
+        truncate: the treatment of a chat that is longer than a row: `"error"`; `"drop"`; `"left"`, which
             keeps its end; or `"right"`, which keeps its beginning.
         pad: the token that readers fill rows with; the padding token of the settings, or the one that ends a
             text, if not given.
@@ -289,8 +289,8 @@ def _there(
 
     Args:
         out: the directory.
-        settings: what its manifest must say.
-        tokenizer: what its ids must be of.
+        settings: the expected settings of its manifest.
+        tokenizer: the expected tokenizer of its ids.
         is_known: whether the chats can be recognised: files are, by name and size.
 
     Raises:

@@ -26,7 +26,7 @@ class RenderedChat(NamedTuple):
     Attributes:
         text: the chat.
         segments: the same in parts, where a message spells a special token or may be taken for a part of one.
-        spans: what the assistant wrote, if that was asked for.
+        spans: the texts of the assistant, if asked for.
     """
 
     text: str
@@ -77,7 +77,7 @@ class ChatEncoder:
             documents: objects with `title` and `text`.
             add_generation_prompt: whether what begins an answer is written at the end.
             continue_final_message: whether the last message is left open, for the model to continue.
-            variables: what else the template may use.
+            variables: further variables of the template.
             segmented: whether the chat is to be encoded.
 
         Raises:

@@ -19,7 +19,7 @@ __all__ = ["Guard", "free_marks", "texts_of"]
 
 # Noncharacters; the ones absent from a chat are its marks.
 _MARKS = tuple(chr(code) for code in range(0xFDD2, 0xFDF0))
-# Of a message: what a template compares rather than writes.
+# Fields of a message that a template compares rather than writes.
 _NAMES = frozenset({"role", "type"})
 
 

@@ -99,7 +99,7 @@ def assistant_spans(
     Args:
         template: the template.
         given: its variables, `messages` among them.
-        text: what it writes.
+        text: its output.
         render: runs it.
         guard: finds special tokens.
         prompts: whether `text` ends with a generation prompt.

@@ -28,7 +28,7 @@ _LEAST = (3, 1, 6)
 
 
 def render(template: str, values: dict[str, Any]) -> str:
-    """Returns what a template writes.
+    """Returns the output of a template.
 
     Raises:
         EncodeError: for a template that cannot be read or run, or that refuses the chat.

@@ -78,7 +78,7 @@ PANELS = (
 # A command with fewer options, those of `Output` apart, has one panel.
 _FEW = 8
 
-# Options by name, each with its annotation and default, and what makes one value of theirs.
+# Options by name, each with its annotation and default, and the reader of one value.
 OptionGroup = tuple[Mapping[str, tuple[Any, Any]], Callable[..., Any]]
 
 
@@ -92,7 +92,7 @@ class AnswerIsNoError(Exception):
 
 # The typed flags of the running command, by parameter.
 _typed: ContextVar[dict[str, str]] = ContextVar("_typed", default={})  # noqa: B039  # 2026-11-29: never changed
-# All options of the running command, by what the library calls them: the flag, and the one that turns it off.
+# All options of the running command, by the library's name: the flag, and the one that turns it off.
 _options: ContextVar[dict[str, tuple[str, str]]] = ContextVar("_options", default={})  # noqa: B039  # 2026-11-30: never changed
 
 
@@ -114,7 +114,7 @@ def with_groups(command: Callable[..., None], groups: Mapping[str, OptionGroup])
     """Returns a command with options instead of some of its parameters, which get the values together.
 
     Args:
-        command: what runs.
+        command: the function that runs.
         groups: by parameter: annotation and default of each option, and what makes the parameter's value from
             theirs by name.
     """
@@ -457,7 +457,7 @@ class Command(TyperCommand):
         return _line(error)
 
     def out(self, values: dict[str, Any]) -> "Callable[[str], LocalOutput | RemotePath] | None":
-        """Returns what makes of a URL the place of `--out`; `None` for a local copy.
+        """Returns the converter of a URL to the place of `--out`; `None` for a local copy.
 
         Token shards are brought to the store one by one. The workers of an engine write to it themselves.
         """
@@ -556,7 +556,7 @@ class Command(TyperCommand):
             _options.reset(options)
 
     def _say(self, message: Warning | str, *_: Any, **__: Any) -> None:
-        """Shows what the library warns of, without the place in our own code."""
+        """Shows warnings of the library, without the place in our code."""
         complain(f"{self.program}: {shortened(as_typed(str(message)))}")
 
 
@@ -575,7 +575,7 @@ def _line(error: Exception) -> str:
     from sentitok import SentitokError
 
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        # What Python is advised: a command takes files.
+        # Advice for Python: a command takes files.
         said = error.strerror.removesuffix("; texts in memory are texts=[...]")
         return f"{error.filename}: {said}{_beside(error)}"
     known = (SentitokError, UsageError, AnswerIsNoError, OSError, ModuleNotFoundError)

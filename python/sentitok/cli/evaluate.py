@@ -185,7 +185,7 @@ def _check_plot(plot: Path) -> None:
 def _counts(
     drawn: "dict[str, Counts]", paths: list[Path], tokenizers: "list[Tokenizer]", files: list[str]
 ) -> "list[Counts]":
-    """Returns what counts for the figure: one for each tokenizer, under a unique name."""
+    """Returns the tokenizers of the figure, each under a unique name."""
     from sentitok.evaluate import unknown_id
     from sentitok.figures.tokenizers import Counts
 

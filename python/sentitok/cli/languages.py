@@ -37,7 +37,7 @@ def by_language(texts: list[str]) -> dict[str, list[str]]:
 
 
 def language_lines(languages: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Says what training did for each language; of many, for those with the most tokens."""
+    """Says how training changed each language; of many, only those with the most tokens."""
     most = sorted(languages, key=lambda one: -int(one["tokens"]))[:SHOWN]
     lines = []
     for one in languages if len(languages) <= SHOWN else most:

@@ -81,7 +81,7 @@ class Output:
 
         Args:
             value: the JSON object, without its schema.
-            text: what people read.
+            text: the text for people.
             only: what `--quiet` leaves.
         """
         with to_stdout():

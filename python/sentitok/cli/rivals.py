@@ -19,7 +19,7 @@ import numpy as np
 
 from .output import peak_memory
 
-# Encodes documents in a batch; turns what came back into one array per document.
+# Encodes documents in a batch; turns the result into one array per document.
 Encode = Callable[[list[str]], Any]
 Rows = Callable[[Any], Sequence[Any]]
 Loader = Callable[[dict[str, Any]], tuple[Encode, Rows]]

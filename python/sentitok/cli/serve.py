@@ -54,7 +54,7 @@ def _installed(name: str) -> bool:
 
 
 def limits_of(max_bytes: str, timeout: int, threads: int | None) -> "Limits":
-    """Returns what the options allow.
+    """Returns the limits that the options set.
 
     Raises:
         AnswerIsNoError: if the extra is missing.

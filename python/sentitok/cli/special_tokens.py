@@ -43,9 +43,9 @@ def note_read_as_text(
 
     Args:
         output: where to say it.
-        tokenizer: what encoded the texts with `specials="none"`.
+        tokenizer: encoded the texts with `specials="none"`.
         texts: the texts, or a sample.
-        where: what holds them, for the message.
+        where: the place of the texts, for the message.
     """
     import numpy as np
 

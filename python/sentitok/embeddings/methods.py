@@ -37,7 +37,7 @@ class _Method:
     """A way to make new rows.
 
     Attributes:
-        about: what a new row is.
+        about: a description of a new row.
         sources: returns the old rows of each missing token, or of some.
         rest: a description of the remaining rows.
     """
@@ -121,7 +121,7 @@ class Plan:
 
 
 def plan(match: Match, method: str, n_rows: int, seed: int) -> Plan:
-    """Returns what each row of a new table is made of.
+    """Returns the sources of each row of a new table.
 
     Args:
         match: the tokenizers, token by token.

@@ -92,8 +92,8 @@ class Model:
         path: the path as given.
         folder: the folder; `None` of a file.
         files: the files of safetensors.
-        index: what the index of parts holds; empty without parts.
-        config: what config.json holds; empty without one.
+        index: the index of parts; empty without parts.
+        config: config.json; empty without one.
 
     Raises:
         FormatError: if there are no weights, or a file is damaged.

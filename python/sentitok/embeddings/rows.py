@@ -24,7 +24,7 @@ def new_rows(bits: NDArray[Any], dtype: str, plan: Plan) -> Iterator[bytes]:
     Args:
         bits: (V, ...) the old table as it is in its file.
         dtype: its type, one of `FLOATS`.
-        plan: what each new row is made of.
+        plan: the sources of each new row.
     """
     table = bits.reshape(len(bits), -1)
     average, deviation = _moments(table, dtype, plan.used)

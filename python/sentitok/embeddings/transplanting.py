@@ -89,7 +89,7 @@ class Transplant:
         filled_tokens: the tokens of `filled`.
         renamed: special tokens that have the row of one of another name: new name and old.
         tensors: the tensors that have new rows.
-        notes: what a person should know or check.
+        notes: facts that a person should know or check.
         fingerprint: that of the new tokenizer.json.
     """
 
@@ -226,7 +226,7 @@ def _tokenizer(given: Tokenizer | str | os.PathLike[str]) -> Tokenizer:
 
 
 def _roles(model: Model, old: Tokenizer) -> dict[str, str]:
-    """Returns what config.json uses special tokens for."""
+    """Returns the uses of special tokens in config.json."""
     ids = {key.removesuffix("_id"): id for key, id in model.config.items() if key.endswith("_token_id")}
     tokens = {role: old.id_to_token(id) for role, id in ids.items() if type(id) is int and id >= 0}
     return {role: token for role, token in tokens.items() if token is not None}
@@ -392,7 +392,7 @@ class _Ids:
             self._by_old.setdefault(there, []).append(id)
 
     def of(self, key: str, value: Any) -> Any:
-        """Returns what a setting is now: an id, a list of ids, or anything else, which stays."""
+        """Returns the new value of a setting: an id, a list of ids, or anything else, which stays."""
         if isinstance(value, list):
             mapped = [self.of(key, one) for one in value]
             return [one for one in mapped if one is not None]

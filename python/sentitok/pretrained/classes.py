@@ -42,11 +42,11 @@ class _Class:
 
     Attributes:
         model: the type of its model.
-        roles: what its special tokens are for, where the settings do not say.
+        roles: the roles of its special tokens, where the settings do not say.
         stages: writes its stages into the parts of a tokenizer.json, by the settings.
         around: returns its post-processor, of a function from a role to a token and its id, and the settings.
         more: returns the special tokens that it adds to the ones with a role, by the settings.
-        end_of_word: what the last symbol of a word ends with.
+        end_of_word: the suffix of the last symbol of a word.
     """
 
     model: str
@@ -356,7 +356,7 @@ def of_files(folder: Path) -> tuple[Tokenizer, Mapping[str, str] | None]:
 
 
 def roles_of_class(folder: Path) -> Mapping[str, str]:
-    """Returns what special tokens of the class of a folder are for where its settings do not say.
+    """Returns the roles of special tokens of the class of a folder where its settings do not say.
 
     Raises:
         FormatError: for settings that cannot be read.

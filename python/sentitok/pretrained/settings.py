@@ -73,7 +73,7 @@ class Settings:
     """A folder's settings of a tokenizer outside tokenizer.json.
 
     Attributes:
-        special_tokens: what special tokens are for: `{"eos_token": "</s>"}`.
+        special_tokens: the roles of special tokens: `{"eos_token": "</s>"}`.
         chat_templates: templates by name; `"default"` is the one that is taken.
         config: the rest of tokenizer_config.json.
     """
@@ -168,7 +168,7 @@ def tokens_of(
     Args:
         folder: holds tokenizer_config.json, special_tokens_map.json and added_tokens.json, or some of them.
         there: the added tokens of tokenizer.json.
-        usual: what special tokens are for where the folder does not say.
+        usual: the roles of special tokens where the folder does not say.
 
     Raises:
         FormatError: for a file that cannot be read.
@@ -264,7 +264,7 @@ def _write(path: Path, value: dict[str, Any]) -> None:
 
 
 def config_of(folder: Path) -> dict[str, Any]:
-    """Returns what the files of settings in a folder say, put together as transformers does.
+    """Returns the settings in the files of a folder, put together as transformers does.
 
     Where tokenizer_config.json lists the added tokens, special_tokens_map.json is not read; where it does not
     list them, that file decides.
@@ -357,7 +357,7 @@ def _wide_encoding(data: bytes) -> str | None:
 
 
 def roles_of(config: Mapping[str, Any]) -> dict[str, str]:
-    """Returns what special tokens are for, and their texts."""
+    """Returns the roles of special tokens, and their texts."""
     named = _object(config.get(_NAMED))
     values = {**{name: value for name, value in config.items() if name.endswith("_token")}, **named}
     return {name: str(_content(value)) for name, value in values.items() if _content(value) is not None}

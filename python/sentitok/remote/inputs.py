@@ -255,7 +255,7 @@ _pool = _Pool()
 
 
 def at_once(ask: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
-    """Returns what a request gives for each item, in order; several are under way at a time."""
+    """Returns the result of a request for each item, in order; several are under way at a time."""
     futures = [_pool.submit(functools.partial(ask, item)) for item in items]
     return [future.result() for future in futures]
 

@@ -107,7 +107,7 @@ def _expand_url(url: str) -> list[str]:
     found = retrying(find, url, "cannot be listed", FIRST_PAUSES)
     if found is None:
         return [url]
-    # Hidden is what a name hides that was not spelled out.
+    # A name is hidden if a part of it is that was not spelled out.
     spelled = re.split(r"[*?\[]", path, maxsplit=1)[0].rpartition("/")[0] if is_glob else path.rstrip("/")
     files = []
     for name, about in found.items() if is_glob else sorted(found.items()):

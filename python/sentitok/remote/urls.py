@@ -102,7 +102,7 @@ def real_url(name: str) -> str:
 
 
 def redacted(text: str, url: str) -> str:
-    """Returns what a library says of a failure, on one line and without credentials."""
+    """Returns the message of a library on a failure, on one line and without credentials."""
     text = " ".join(text.split()).replace(url, shown(url))
     secrets_ = [value for key, value in os.environ.items() if _SECRET_SETTING.search(key)]
     secrets_ += _configured_secrets()

@@ -41,7 +41,7 @@ class Desk:
         work: the threads.
 
     Attributes:
-        about: what each model says of itself, by name.
+        about: each model's description, by name.
     """
 
     def __init__(self, models: Mapping[str, Model], work: Work) -> None:
@@ -81,8 +81,8 @@ def create_app(
     """Returns the application.
 
     Args:
-        models: what it shows, by name, at least one.
-        limits: what it allows; by default one request at a time for each processor.
+        models: the models of the page, by name, at least one.
+        limits: its limits; by default one request at a time for each processor.
         more: makes routes in addition to the ones of every model.
         hosts: names that requests may call the server by; `None`: any.
     """

@@ -38,7 +38,7 @@ from .reader import ABOUT, FORMAT, OnnxReader
 __all__ = ["OPSET", "TOLERANCE", "export_onnx", "refuse"]
 
 GRAPH = "model.onnx"
-# The oldest set of operators that has all: what reads ONNX reads it.
+# The oldest set of operators that has all: any ONNX runtime reads it.
 OPSET = 18
 # By how much a probability may differ.
 TOLERANCE = 1e-4

@@ -88,7 +88,7 @@ class SentencePieceNormalizer:
         return self._places.normalizer
 
     def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
-        """Returns what becomes of a text; of a list, a list.
+        """Returns the normalized text; of a list, a list.
 
         Args:
             input: a str or bytes, or a list of them; what comes is of the same type.

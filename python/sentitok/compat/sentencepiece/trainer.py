@@ -323,7 +323,7 @@ def _lines(options: _Options) -> Iterator[str]:
             text = line
         else:
             raise ValueError(f"a sentence is {shown(line)}; it is str or bytes")
-        # Its Python module takes line ends off what an iterator gives.
+        # Its Python module strips line ends from the texts of an iterator.
         text = text.rstrip("\r\n") if options.lines is not None else text.removesuffix("\n")
         if not text or _RESERVED in text:
             continue

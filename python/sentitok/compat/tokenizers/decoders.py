@@ -253,7 +253,7 @@ class DecodeStream:
     `sentitok.Tokenizer.stream_decoder` does the same without decoding ids again.
 
     Args:
-        ids: what came before.
+        ids: the ids before.
         skip_special_tokens: whether special tokens are left out.
     """
 
@@ -272,7 +272,7 @@ class DecodeStream:
         """Returns the text that is new, or `None` while it ends inside a character.
 
         Args:
-            tokenizer: what decodes.
+            tokenizer: decodes.
             id: the next id, or several.
 
         Raises:

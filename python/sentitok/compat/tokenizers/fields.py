@@ -41,7 +41,7 @@ class Field(Generic[_Value]):
 
     Args:
         key: its name in the JSON, if that is another.
-        check: what raises for a wrong value, and returns a right one as in the JSON.
+        check: raises for a wrong value, and returns a right one as in the JSON.
         shown: from the JSON to the attribute.
     """
 
@@ -74,7 +74,7 @@ class Field(Generic[_Value]):
 
 
 def whole(name: str, *, or_none: bool = False) -> Callable[[Any], int | None]:
-    """Returns what checks a field for a whole number that is not below 0, or `None`."""
+    """Returns a function that checks a field for a whole number that is not below 0, or `None`."""
     what = "0 or more, or None" if or_none else "0 or more"
 
     def check(value: Any) -> int | None:
@@ -84,7 +84,7 @@ def whole(name: str, *, or_none: bool = False) -> Callable[[Any], int | None]:
 
 
 def real(name: str, what: str, least: float, most: float) -> Callable[[Any], float | None]:
-    """Returns what checks a field for a number from `least` to `most`, or `None`."""
+    """Returns a function that checks a field for a number from `least` to `most`, or `None`."""
 
     def check(value: Any) -> float | None:
         return None if value is None else numbers.real(name, value, what, least, most)
@@ -93,7 +93,7 @@ def real(name: str, what: str, least: float, most: float) -> Callable[[Any], flo
 
 
 def flag(name: str, *, or_none: bool = False) -> Callable[[Any], bool | None]:
-    """Returns what checks a field for a truth value, or `None`."""
+    """Returns a function that checks a field for a truth value, or `None`."""
 
     def check(value: Any) -> bool | None:
         if type(value) is not bool and not (or_none and value is None):
@@ -104,7 +104,7 @@ def flag(name: str, *, or_none: bool = False) -> Callable[[Any], bool | None]:
 
 
 def text(name: str, *, or_none: bool = True) -> Callable[[Any], str | None]:
-    """Returns what checks a field for a text, or `None`."""
+    """Returns a function that checks a field for a text, or `None`."""
 
     def check(value: Any) -> str | None:
         if not isinstance(value, str) and not (or_none and value is None):

@@ -35,7 +35,7 @@ class BaseTokenizer:
 
     Args:
         tokenizer: the tokenizer.
-        parameters: what it was made with, to be shown.
+        parameters: its arguments, to be shown.
     """
 
     def __init__(self, tokenizer: Tokenizer, parameters: Mapping[str, Any] | None = None) -> None:
@@ -58,7 +58,7 @@ class BaseTokenizer:
         return f"Tokenizer({', '.join(f'{name}={value}' for name, value in shown.items())})"
 
     def normalize(self, sequence: str) -> str:
-        """Returns what the normalizer makes of a text."""
+        """Returns the normalized text."""
         normalizer = self._tokenizer.normalizer
         return sequence if normalizer is None else normalizer.normalize_str(sequence)
 

@@ -44,7 +44,7 @@ class Truncation:
 
     @classmethod
     def from_spec(cls, spec: dict[str, Any] | None) -> "Truncation | None":
-        """Returns what a tokenizer.json says."""
+        """Returns the fields in a tokenizer.json."""
         if spec is None:
             return None
         direction = spec.get("direction", "Right").lower()
@@ -122,7 +122,7 @@ class Padding:
 
     @classmethod
     def from_spec(cls, spec: dict[str, Any] | None) -> "Padding | None":
-        """Returns what a tokenizer.json says."""
+        """Returns the fields in a tokenizer.json."""
         if spec is None:
             return None
         strategy = spec["strategy"]

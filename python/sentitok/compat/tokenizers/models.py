@@ -125,8 +125,8 @@ class BPE(Model):
         cache_capacity: taken and not used: there is no cache to be sized.
         dropout: how likely a merge is left out.
         unk_token: the token of a character that is not there.
-        continuing_subword_prefix: what tokens inside a word begin with.
-        end_of_word_suffix: what tokens at the end of a word end with.
+        continuing_subword_prefix: the prefix of tokens inside a word.
+        end_of_word_suffix: the suffix of tokens at the end of a word.
         fuse_unk: whether unknown characters in a row are one token.
         byte_fallback: whether unknown characters are spelled by tokens such as `<0xE5>`.
         ignore_merges: whether a piece that is a token is that, without merging.
@@ -228,7 +228,7 @@ class WordPiece(Model):
         vocab: the id of each token, or the path of a vocab.txt.
         unk_token: the token of a word that cannot be written.
         max_input_chars_per_word: longer words are unknown.
-        continuing_subword_prefix: what tokens inside a word begin with.
+        continuing_subword_prefix: the prefix of tokens inside a word.
     """
 
     defaults: ClassVar[Json] = {

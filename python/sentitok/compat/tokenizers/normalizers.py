@@ -51,7 +51,7 @@ class Normalizer(Stage, room="normalizer"):
         )
 
     def normalize_str(self, sequence: str) -> str:
-        """Returns what becomes of a text."""
+        """Returns the normalized text."""
         if not isinstance(sequence, str):
             raise TypeError(f"sequence is {type(sequence).__name__}; it is a str")
         normalizer = carried(normalizer=self.spec()).normalizer
@@ -84,7 +84,7 @@ class _Custom(Normalizer, in_files=False):
         given.close()
 
     def normalize_str(self, sequence: str) -> str:
-        """Returns what becomes of a text."""
+        """Returns the normalized text."""
         text = NormalizedString(sequence)
         self.normalize(text)
         return text.normalized
@@ -148,7 +148,7 @@ class ByteLevel(Normalizer):
     """A character a byte."""
 
     def normalize_str(self, sequence: str) -> str:
-        """Returns what becomes of a text."""
+        """Returns the normalized text."""
         return spelled(sequence.encode())
 
     def spells_bytes(self) -> bool:
@@ -219,7 +219,7 @@ class Sequence(Steps[Normalizer], Normalizer):
         return cls([Normalizer.from_spec(spec) for spec in fields[cls.key]])
 
     def normalize_str(self, sequence: str) -> str:
-        """Returns what becomes of a text."""
+        """Returns the normalized text."""
         for stage in self.stages:
             sequence = stage.normalize_str(sequence)
         return sequence

@@ -131,8 +131,8 @@ class BpeTrainer(Merging):
         special_tokens: the tokens of the first ids.
         limit_alphabet: how many characters are kept, the most frequent ones.
         initial_alphabet: characters that are there in any case.
-        continuing_subword_prefix: what tokens inside a word begin with.
-        end_of_word_suffix: what tokens at the end of a word end with.
+        continuing_subword_prefix: the prefix of tokens inside a word.
+        end_of_word_suffix: the suffix of tokens at the end of a word.
         max_token_length: merges whose token would have so many characters or more are not made; two
             characters always join. After `ByteLevel`, characters are bytes.
     """
@@ -185,8 +185,8 @@ class WordPieceTrainer(Merging):
         special_tokens: the tokens of the first ids.
         limit_alphabet: how many characters are kept, the most frequent ones.
         initial_alphabet: characters that are there in any case.
-        continuing_subword_prefix: what tokens inside a word begin with.
-        end_of_word_suffix: what tokens at the end of a word end with.
+        continuing_subword_prefix: the prefix of tokens inside a word.
+        end_of_word_suffix: the suffix of tokens at the end of a word.
     """
 
     model = "WordPiece"
@@ -255,7 +255,7 @@ class UnigramTrainer(Trainer):
         show_progress: kept and not used.
         special_tokens: the tokens of the first ids.
         initial_alphabet: characters that are there in any case.
-        shrinking_factor: what part of the pieces is kept in each round.
+        shrinking_factor: the share of the pieces that is kept in each round.
         unk_token: the token for what no token writes.
         max_piece_length: how many characters a piece has at most.
         n_sub_iterations: how often probabilities are reckoned in each round.
@@ -346,8 +346,8 @@ class ParityBpeTrainer(Holder):
         show_progress: kept and not used.
         limit_alphabet: how many characters are kept, the most frequent ones.
         initial_alphabet: characters that are there in any case.
-        continuing_subword_prefix: what tokens inside a word begin with.
-        end_of_word_suffix: what tokens at the end of a word end with.
+        continuing_subword_prefix: the prefix of tokens inside a word.
+        end_of_word_suffix: the suffix of tokens at the end of a word.
         max_token_length: as for `BpeTrainer`.
     """
 
