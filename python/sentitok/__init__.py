@@ -96,9 +96,37 @@ if not TYPE_CHECKING:
         "transplant": "embeddings",
     }
 
+    _READ = "it is sentitok.Tokenizer.from_file(path)"
+    _TRAIN = "train_bpe, train_unigram and train_wordpiece are one call each"
+    # Names that other libraries have, in lower case without underscores, and what to write here.
+    _MEANT = {
+        "autotokenizer": "it is sentitok.Tokenizer.from_pretrained(name)",
+        "bpe": "it is sentitok.train_bpe(...)",
+        "encodingnameformodel": "encoding_for_model(name) gives the tokenizer",
+        "fromfile": _READ,
+        "frompretrained": "it is sentitok.Tokenizer.from_pretrained(name)",
+        "listencodingnames": "it is sentitok.names.names()",
+        "load": _READ,
+        "sentencepieceprocessor": "it is of sentitok.compat.sentencepiece",
+        "train": _TRAIN,
+        "trainers": _TRAIN,
+        "unigram": "it is sentitok.train_unigram(...)",
+        "wordpiece": "it is sentitok.train_wordpiece(...)",
+    }
+
+    def _missing(name):
+        """Returns the error for a name that the package does not have."""
+        from importlib.util import find_spec
+
+        from .missing_attribute import error
+
+        is_module = not name.startswith("_") and find_spec(f"{__name__}.{name}") is not None
+        own = {name.lower().replace("_", ""): f"it is a module: import {__name__}.{name}"}
+        return error(f"module {__name__!r}", name, own if is_module else _MEANT)
+
     def __getattr__(name):
         if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise _missing(name)
         from importlib import import_module
 
         home = _ELSEWHERE.get(name, "_sentitok")

@@ -1,4 +1,4 @@
-"""`error`: the error for a name that another library has and its module in `compat` does not have.
+"""`error`: the error for a name that another library has, and the package or its module in `compat` does not.
 
 Each module of `compat` lists such names with what to use instead; the pages
 docs/reference/compat-*.md show them.

@@ -686,5 +686,6 @@ def test_wrong_calls(args: list[str], said: str, prepared: Path) -> None:
     done = run(*args, cwd=prepared)
     assert done.code == (1 if "the chat has" in done.err else 2), done.err
     assert said in done.err
+    assert "ValueError" not in done.err
     assert len(done.err.splitlines()) <= 5
     assert not (prepared / "x").exists()

@@ -64,6 +64,25 @@ def test_attributes_of_encodings(tokenizer: Tokenizer) -> None:
         assert not hasattr(made, "something")
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("load", r"Tokenizer\.from_file\(path\)"),
+        ("from_file", r"Tokenizer\.from_file\(path\)"),
+        ("AutoTokenizer", r"Tokenizer\.from_pretrained"),
+        ("train", "train_bpe, train_unigram and train_wordpiece"),
+        ("SentencePieceProcessor", r"sentitok\.compat\.sentencepiece"),
+        ("bounded_lines", r"import sentitok\.bounded_lines"),
+    ],
+)
+def test_names_of_the_package(name: str, remedy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(sentitok, name, raising=False)  # a module that another test has imported
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}': .*{remedy}"):
+        getattr(sentitok, name)
+    assert not hasattr(sentitok, "something")
+    assert not hasattr(sentitok, "__wrapped__")
+
+
 class Rows(Mapping[str, list[str]]):
     """What datasets hands to a function: a mapping that is not a dict."""
 

@@ -579,7 +579,8 @@ def _line(error: Exception) -> str:
         said = error.strerror.removesuffix("; texts in memory are texts=[...]")
         return f"{error.filename}: {said}{_beside(error)}"
     known = (SentitokError, UsageError, AnswerIsNoError, OSError, ModuleNotFoundError)
-    has_text = isinstance(error, known) and str(error)
+    # A plain `ValueError` is the library refusing an argument.
+    has_text = (isinstance(error, known) or type(error) is ValueError) and str(error)
     return str(error) if has_text else f"{type(error).__name__}: {error}"
 
 
