@@ -33,6 +33,8 @@ TRAINERS = {
 }
 SPACES = {"train-bpe": " ", "train-wordpiece": "", "train-unigram": "▁"}
 LETTERS = "eeeeeetttttaaaaaooooiiiinnnnsssshhhrrrddllluucmmwffggyppbvk"
+# Made in memory at a time: 2 GB.
+_PIECES_AT_ONCE = 10_000_000
 MIN_COUNTS = (1, 2, 3, 5, 10, 20, 50)
 
 
@@ -44,9 +46,11 @@ def morphemes(n: int, lengths: tuple[int, int], rng: np.random.Generator) -> np.
 
 def pieces(n: int, space: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Returns n distinct sorted pieces with their counts."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     stems = morphemes(50_000, (2, 8), rng)
     suffixes = np.concatenate([np.array([b"", b"", b"s", b"ed", b"ing"]), morphemes(3000, (2, 5), rng)])
+    if seed:
+        rng = np.random.default_rng(seed)
     found = np.empty(0, dtype="S1")
     while len(found) < n:
         size = int(1.3 * (n - len(found))) + 1000
@@ -68,10 +72,27 @@ def head(n_pieces: int, pre_tokenizer: str, normalizer: str | None) -> bytes:
 
 
 def write_counts(path: Path, n: int, command: str) -> None:
-    """Writes a counts file of n distinct pieces for a trainer."""
+    """Writes a counts file of n distinct pieces for a trainer, in bounded memory.
+
+    More pieces than `_PIECES_AT_ONCE` are written in parts and merged, so those of several parts are fewer.
+    """
+    if n <= _PIECES_AT_ONCE:
+        write_pieces(path, n, command, 0)
+        return
+    n_parts = -(-n // _PIECES_AT_ONCE)
+    parts = [path.with_name(f"{path.name}-{part}") for part in range(n_parts)]
+    for number, part in enumerate(parts):
+        write_pieces(part, n // n_parts, command, number)
+    sentitok.merge_counts(parts, path)
+    for part in parts:
+        part.unlink()
+
+
+def write_pieces(path: Path, n: int, command: str, seed: int) -> None:
+    """Writes a counts file of n distinct pieces, which are in memory."""
     from binascii import b2a_base64
 
-    words, counts = pieces(n, SPACES[command])
+    words, counts = pieces(n, SPACES[command], seed)
     with path.open("wb") as file:
         file.write(head(int(counts.sum()), *TRAINERS[command]))
         for word, count in zip(words.tolist(), counts.tolist(), strict=True):
@@ -100,17 +121,22 @@ def in_mb(n_bytes: float) -> str:
 
 def curve(sizes: list[int], commands: list[str], folder: Path) -> None:
     """Trains from counts of each size."""
-    head_row("distinct pieces", "trainer", "file", "read, s", "train, s", "peak memory", "bytes per piece")
+    columns = ("distinct pieces", "trainer", "file", "read, s", "train, s", "CPU, s", "peak memory")
+    head_row(*columns, "bytes per piece")
     for n in sizes:
         for command in commands:
             path = folder / "made.counts"
             write_counts(path, n, command)
-            out = run(
-                command, "--counts", str(path), "--vocab", "32000", "-o", str(folder / "made.json"), "--force"
-            )
+            call = (command, "--counts", str(path), "--vocab", "32000", "-o", str(folder / "made.json"))
+            before = os.times()
+            out = run(*call, "--force")
+            after = os.times()
+            cpu = sum(after[2:4]) - sum(before[2:4])
             stages, peak = out["stage_seconds"], out["peak_memory_bytes"]
             times = (f"{stages[stage]:.1f}" for stage in ("count", "merge"))
-            row(f"{n:,}", command, in_mb(path.stat().st_size), *times, in_mb(peak), f"{peak / n:.0f}")
+            found = out["distinct_pieces"]
+            size = in_mb(path.stat().st_size)
+            row(f"{found:,}", command, size, *times, f"{cpu:.1f}", in_mb(peak), f"{peak / found:.0f}")
 
 
 # The digits of base64, whose values sort as their characters do not: pieces are sorted as bytes.

@@ -99,6 +99,8 @@ def _packed(
             continue
         if column is None:
             cuts = cut_file(remote.named(name), shard_bytes, format=format, progress=progress)
+            if progress is not None:  # nothing is read after the last cut
+                progress("plan", size, size)
         else:
             cuts = parquet.cut_file(remote.named(name), column, shard_bytes)
         check_version(name, version)

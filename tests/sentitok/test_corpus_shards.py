@@ -248,6 +248,15 @@ def test_a_cell_of_ten_megabytes(tmp_path: Path) -> None:
     assert len(shards) == 2
 
 
+def test_the_progress_of_a_plan_reaches_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text\n" + 'a "b", c\n' * 3000)
+    seen: list[tuple[str, int, int]] = []
+    plan_shards(path, 10_000, format="csv:text", progress=lambda *call: seen.append(call))
+    size = path.stat().st_size
+    assert seen[-1] == ("plan", size, size)
+
+
 def test_shards_are_plain_data(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text("a\nb\nc\n")
