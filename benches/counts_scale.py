@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 import sentitok
+from sentitok.documents import Documents
 
 TRAINERS = {
     "train-bpe": ("gpt2", None),
@@ -35,7 +36,7 @@ SPACES = {"train-bpe": " ", "train-wordpiece": "", "train-unigram": "▁"}
 LETTERS = "eeeeeetttttaaaaaooooiiiinnnnsssshhhrrrddllluucmmwffggyppbvk"
 # Made in memory at a time: 2 GB.
 _PIECES_AT_ONCE = 10_000_000
-MIN_COUNTS = (1, 2, 3, 5, 10, 20, 50)
+MIN_COUNTS = (1, 2, 5, 10, 20)
 
 
 def morphemes(n: int, lengths: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
@@ -209,7 +210,7 @@ def merge(n: int, n_parts: int, folder: Path, *, streams: bool) -> None:
         f"{size / seconds / 1e6:.0f}", in_mb(peak))  # fmt: skip
 
 
-def min_count(paths: list[str], vocab: int) -> None:
+def min_count(paths: list[str], vocab: int, form: str | None) -> None:
     """Measures bytes per token of tokenizers that were trained without rare pieces."""
     head_row("corpus", "trainer", "--min-count", "distinct pieces", "bytes per token", "difference")
     trainers: dict[str, Callable[..., sentitok.Tokenizer]] = {
@@ -218,8 +219,7 @@ def min_count(paths: list[str], vocab: int) -> None:
         "Unigram": sentitok.train_unigram,
     }
     for path in paths:
-        text = Path(path).read_text("utf-8")
-        documents = text.splitlines(keepends=True)
+        documents = [*Documents([path], form)]
         # Every tenth document is held out.
         seen = [one for n, one in enumerate(documents) if n % 10]
         unseen = [one for n, one in enumerate(documents) if n % 10 == 0]
@@ -260,6 +260,7 @@ def main() -> None:
     parser.add_argument("what", choices=["curve", "merge", "stream", "min-count", "estimate", "counts"])
     parser.add_argument("values", nargs="+")
     parser.add_argument("--vocab", type=int, default=32_000)
+    parser.add_argument("--format", help="Of the files of min-count, such as csv:text.")
     parser.add_argument(
         "--trainer", action="append", choices=[*TRAINERS], help="Those of curve; all by default."
     )
@@ -280,7 +281,7 @@ def main() -> None:
             case "merge" | "stream":
                 merge(numbers[0], numbers[1], folder, streams=options.what == "stream")
             case "min-count":
-                min_count(options.values, options.vocab)
+                min_count(options.values, options.vocab, options.format)
             case "estimate":
                 estimate(options.values, options.vocab, folder)
             case "counts":
