@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from typer.main import get_group
 
 from labelled_reviews import GOOD, rows, tree, write
+from sampled_cases import chosen
 from senti_in_process import senti
 from sentimodels import Classifier
 from sentimodels.cli.app import build
@@ -47,6 +48,8 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "words": ("bow", {"model": {"char_ngrams": [0, 0]}}),
 }
 NETWORKS = [name for name, (arch, _) in RUNS.items() if arch not in BAGS]
+# Of like architectures one: the others are integrated over the same path.
+SOME = chosen(RUNS, *(name for name in RUNS if name not in ("rnn", "bert", "gpt", "linear")))
 TEXT = "The film İS great, unseen naïve and 日本 dull great 👍🏽."
 PLAIN = "a great film with a dull plot"
 
@@ -55,17 +58,18 @@ PLAIN = "a great film with a dull plot"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("parts")
     reviews = write(made / "reviews.csv")
-    for name, (arch, sections) in RUNS.items():
+    for name in SOME:
+        arch, sections = RUNS[name]
         train(resolve(tree(arch, reviews, **sections)), made / name, baseline=False)
     return made
 
 
 @pytest.fixture(scope="module")
 def classifiers(folder: Path) -> dict[str, Classifier]:
-    return {name: Classifier.load(folder / name) for name in RUNS}
+    return {name: Classifier.load(folder / name) for name in SOME}
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize("text", [TEXT, PLAIN, "great", "", " "])
 def test_the_parts_sum_up(classifiers: dict[str, Classifier], name: str, text: str) -> None:
     classifier = classifiers[name]
@@ -84,7 +88,7 @@ def test_the_parts_sum_up(classifiers: dict[str, Classifier], name: str, text: s
     )
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", SOME)
 def test_what_gives_the_answer_gets_the_most(classifiers: dict[str, Classifier], name: str) -> None:
     found = attribute(classifiers[name], PLAIN)
     of_words = {PLAIN[one.start : one.end].strip(): 0.0 for one in found.tokens}

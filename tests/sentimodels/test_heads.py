@@ -1,5 +1,7 @@
 """Heads on backbones: a language model, a masked one; cross entropy in chunks."""
 
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -273,11 +275,25 @@ def test_the_sum_has_the_gradients_of_the_parts(chunk: int, with_bias: bool, smo
         summed_cross_entropy(states, weight, targets.T)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+# Traced into one graph, which torch runs as it is; a kernel that its compiler makes of it takes 20 s.
+COMPILERS = ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)]
+
+
+@pytest.fixture
+def compiler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | None]:
+    """Has `compiled_slopes` compile by this backend of torch."""
+    if request.param is not None:
+        monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=request.param, fullgraph=True))
+    compiled_slopes.cache_clear()
+    yield request.param
+    compiled_slopes.cache_clear()
+
+
+@pytest.mark.parametrize("compiler", [None, *COMPILERS], indirect=True)
 @pytest.mark.parametrize("with_bias", [False, True])
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 def test_logits_wider_than_the_vocabulary_have_the_loss_of_its_words(
-    compiled: bool, with_bias: bool, smoothing: float
+    compiler: str | None, with_bias: bool, smoothing: float
 ) -> None:
     """The passes over the logits, written out and as one kernel, against torch's own."""
     torch.manual_seed(0)
@@ -287,7 +303,7 @@ def test_logits_wider_than_the_vocabulary_have_the_loss_of_its_words(
     expected = F.cross_entropy(words, targets, reduction="sum", label_smoothing=smoothing)
     expected.backward()
     given = bias if with_bias else None
-    if compiled:
+    if compiler is not None:
         loss, slopes = compiled_slopes()(logits, given, targets, 13, smoothing)
     else:
         loss, slopes = slopes_in_place(logits, given, targets, 13, smoothing, wanted=True), logits
@@ -296,6 +312,8 @@ def test_logits_wider_than_the_vocabulary_have_the_loss_of_its_words(
     assert not slopes[:, 13:].any()
 
 
+@pytest.mark.parametrize("compiler", COMPILERS, indirect=True)
+@pytest.mark.usefixtures("compiler")
 def test_a_compiled_sum_is_that_of_one_that_is_not() -> None:
     torch.manual_seed(0)
     states, weight, targets = torch.randn(40, 16), torch.randn(50, 16), torch.randint(50, (40,))

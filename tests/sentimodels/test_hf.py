@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from labelled_reviews import rows, write
+from sampled_cases import chosen
 from senti_in_process import senti
 from sentimodels import Classifier
 from sentimodels.config import OptimConfig
@@ -136,7 +137,7 @@ def test_lower_layers_move_slower(kind: str) -> None:
     assert factors == {"below": {0.5**4}, "0": {0.5**3}, "1": {0.5**2}, "2": {0.5}, "above": {1.0}}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", chosen(KINDS, "bert", "gpt2"))
 def test_training_as_any_other(kind: str, folder: Path, tmp_path: Path) -> None:
     """A run that its folder is not needed for any more."""
     there = shutil.copytree(folder / kind, tmp_path / kind)

@@ -34,10 +34,14 @@ def test_rotary_depends_on_distance_alone() -> None:
     assert abs(turned_q[5] @ turned_k[0] - turned_q[6] @ turned_k[0]) > 1e-3
 
 
+# Traced into one graph, which torch runs as it is, or made a kernel by its compiler, which takes seconds.
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("default")  # the compiler's own
-def test_compiled_angles_are_the_same() -> None:
+def test_compiled_angles_are_the_same(backend: str) -> None:
     """Of positions of all texts and of each; under the compiler a custom operator makes them."""
-    compiled = torch.compile(lambda positions: rotary_angles(positions, 6, 100.0), fullgraph=True)
+    compiled = torch.compile(
+        lambda positions: rotary_angles(positions, 6, 100.0), fullgraph=True, backend=backend
+    )
     for positions in (torch.arange(5), torch.arange(10).view(2, 5) + 3):
         for one, other in zip(compiled(positions), rotary_angles(positions, 6, 100.0), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)

@@ -4,6 +4,7 @@ import json
 import lzma
 import shutil
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from safetensors import safe_open
 
 import sentitok
 from labelled_reviews import rows, tree
+from sampled_cases import chosen
 from sentimodels import Classifier
 from sentimodels.config import ClassificationConfig
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
@@ -51,7 +53,8 @@ def test_threads_and_determinism_of_the_process_stay(how: str, reviews: Path, tm
     assert not torch.are_deterministic_algorithms_enabled()
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+# A bag, and networks of three kinds; what differs between others is in test_architectures.py.
+@pytest.mark.parametrize("arch", chosen(ARCHITECTURES, "nb", "cnn", "gru", "gpt"))
 def test_every_architecture_trains_saves_and_answers(arch: str, reviews: Path, tmp_path: Path) -> None:
     more: dict[str, Any] = {} if arch in ("tfidf", "nb", "bow") else {"epochs": 4}
     about = train(resolve(tree(arch, reviews, train=more)), tmp_path / "run", baseline=False)
@@ -95,8 +98,13 @@ def test_a_saved_config_is_enough_to_run_again(trained: Path, tmp_path: Path) ->
     ).read_bytes()
 
 
-@pytest.mark.parametrize("arch", ["tfidf", "bow", "cnn"])
-@pytest.mark.parametrize("lowercase", [None, True, False])
+@pytest.mark.parametrize(
+    ("arch", "lowercase"),
+    chosen(
+        product(["tfidf", "bow", "cnn"], [None, True, False]),
+        ("tfidf", True), ("bow", None), ("cnn", None), ("cnn", False),
+    ),
+)  # fmt: skip
 def test_a_loaded_run_answers_as_it_did_in_training(
     arch: str, lowercase: bool | None, reviews: Path, tmp_path: Path
 ) -> None:

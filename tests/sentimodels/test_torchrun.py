@@ -93,23 +93,15 @@ KILLS = pytest.mark.skipif(sys.platform != "linux", reason="a process is found b
 
 
 def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
-    """One of them is killed at some step, and both are started again."""
     import sentimodels
 
     packages = Path(sentimodels.__file__).resolve().parent.parent
     write(tmp_path / "reviews.csv", 200)
     one = senti(*f"{ARGS} --batch-size 16 -o one".split(), cwd=tmp_path)
     assert one.code == 0, one.err
-    args = f"{ARGS} --batch-size 8 --set train.log_every=1 --set train.save_every=3"
-    at = random.SystemRandom().randint(1, 16) if sys.platform == "linux" else None
-    two = torchrun(f"{args} -o two", tmp_path, packages, None if at is None else (1, at))
+    two = torchrun(f"{ARGS} --batch-size 8 --set train.log_every=1 -o two", tmp_path, packages)
     assert two.returncode == 0, two.stderr
     assert two.stdout.count("written  two") == 1
-    assert at is None or "exitcode: -9" in two.stderr, at
-    pair = run_pair(SENTI, *f"{args} -o pair".split(), cwd=tmp_path)
-    assert pair.codes == [0, 0], pair.outs
-    if at is not None:
-        assert_restarted_as_whole(tmp_path / "pair", tmp_path / "two")
     alone, both = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
     assert set(alone) == set(both)
     for name, value in alone.items():
