@@ -7,6 +7,7 @@ import random
 import signal
 import sys
 from collections.abc import Generator, Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,6 +32,9 @@ MISSING = [
 
 pytest_plugins = ["browser", "cli_runs", *([] if MISSING else ["bench_results", "run_fixtures"])]
 collect_ignore = ["sentimodels"] if MISSING else []
+
+# What `functools.cache` makes of a function.
+_CACHED = type(cache(lambda: None))
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "data" / "corpus"
@@ -103,9 +107,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _memory_given_back() -> Iterator[None]:
-    """Gives free memory back to the system where glibc keeps it: 400 MB after large vocabularies."""
+def _memory_given_back(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Empties the caches of a file after its tests, and gives free memory back to the system.
+
+    glibc keeps 400 MB after large vocabularies.
+    """
     yield
+    for value in vars(request.module).values():
+        if isinstance(value, _CACHED) and value.__module__ == request.module.__name__:
+            value.cache_clear()
     if trim := getattr(ctypes.CDLL(None) if os.name == "posix" else None, "malloc_trim", None):
         trim(0)
 

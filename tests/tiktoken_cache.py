@@ -11,6 +11,7 @@ import tiktoken.registry
 
 import shared_data
 from sentitok import names
+from sentitok.compat import tiktoken as compat_tiktoken
 
 __all__ = ["filled"]
 
@@ -47,3 +48,4 @@ def filled(folder: Path) -> Iterator[Path]:
         # Encodings of both libraries take 100 MB each: none stays after the tests that ask for them.
         patch.setattr(tiktoken.registry, "ENCODINGS", {})
         yield folder
+    compat_tiktoken._wrapped.cache_clear()

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from animals import config_of, write_corpus
+from sampled_cases import chosen
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models.language import build_language_model
 from sentimodels.nn.backbone import set_recompute
@@ -36,10 +37,12 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("arch", "sections"),
     [
         ("gpt", {}),
-        ("linear", {"optim": {"name": "muon"}, "model": {"positions": "learned"}}),
+        pytest.param(
+            "linear", {"optim": {"name": "muon"}, "model": {"positions": "learned"}}, marks=pytest.mark.slow
+        ),
         ("mamba", {"task": {"tied": False}}),
         ("lstm", {"task": {"tied": True}}),
-        ("encoder", {"optim": {"schedule": "linear"}}),
+        pytest.param("encoder", {"optim": {"schedule": "linear"}}, marks=pytest.mark.slow),
         ("bert", {"task": {"next_sentence": True, "rate": 0.3}}),
     ],
 )
@@ -128,7 +131,10 @@ STOPPED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(("arch", "steps"), [("gpt", 1), ("gpt", 5), ("gpt", 9), ("bert", 5), ("mamba", 9)])
+STOPS = [("gpt", 1), ("gpt", 5), ("gpt", 9), ("bert", 5), ("mamba", 9)]
+
+
+@pytest.mark.parametrize(("arch", "steps"), chosen(STOPS, ("gpt", 1), ("bert", 5), ("mamba", 9)))
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(
     arch: str, steps: int, corpus: Path, tmp_path: Path
 ) -> None:

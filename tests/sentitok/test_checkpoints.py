@@ -271,7 +271,9 @@ def big(text: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("train_bpe", {"vocab_size": 1000, "max_memory": 1 << 21, "threads": 1}),
+        pytest.param(
+            "train_bpe", {"vocab_size": 1000, "max_memory": 1 << 21, "threads": 1}, marks=pytest.mark.slow
+        ),
         ("train_unigram", {"vocab_size": 500, "max_memory": 1 << 21, "threads": 2}),
     ],
 )

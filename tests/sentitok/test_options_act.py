@@ -264,7 +264,7 @@ COMPANY: dict[tuple[str, str, str], list[str]] = {
 BASES: dict[tuple[str, ...], Any] = {}
 
 
-@pytest.mark.parametrize(("command", "mode", "option"), sample(120, calls()))
+@pytest.mark.parametrize(("command", "mode", "option"), sample(60, calls()))
 def test_an_option_acts_or_is_refused(command: str, mode: str, option: str, folder: Path) -> None:
     args = MODES[command][mode]
     company = COMPANY.get((command, mode, option), [])

@@ -235,11 +235,11 @@ def test_spaces_behind_words_are_refused(tmp_path: Path) -> None:
     [
         ("corpora/wikitext-2-raw.valid.txt.xz", 4000),
         ("corpora/tinyshakespeare.txt.xz", 8000),
-        ("corpora/gutenberg-botchan-en.txt.xz", 4000),
+        pytest.param("corpora/gutenberg-botchan-en.txt.xz", 4000, marks=pytest.mark.slow),
         pytest.param("wmt-en-de-10k/train.de.xz", 1000, marks=pytest.mark.slow),
         ("wmt-en-de-10k/train.de.xz", 8000),
         ("udhr", 8000),
-        ("corpora/gutenberg-1342-pride-and-prejudice.txt.xz", 4000),
+        pytest.param("corpora/gutenberg-1342-pride-and-prejudice.txt.xz", 4000, marks=pytest.mark.slow),
     ],
 )
 def test_nearly_all_pieces_are_shared(file: str, size: int, declarations: Path) -> None:
