@@ -70,7 +70,8 @@ class SentencePieceNormalizer:
                 spec = protobuf.field(2, compiled(_of_pairs(norm_map)))
             else:
                 raise ValueError(
-                    "no rules are given; give model_file, rule_name, norm_map or another source of rules"
+                    "no rules are given; give one of model_file, rule_name, norm_map or another source of "
+                    "rules"
                 )
             self._set(
                 spec + b"".join(protobuf.field(_FLAGS[k], v) for k, v in flags.items() if v is not None)
