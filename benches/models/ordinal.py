@@ -2,6 +2,7 @@
 
     python benches/models/ordinal.py                        # minutes
     python benches/models/ordinal.py --phrases 30000        # trained on phrases as well
+    python benches/models/ordinal.py --arch cnn --default-loss
 
 Both tasks have the same rows, seeds and settings to choose from. Settings are chosen by quadratic kappa on
 dev, and the test rows are read once. Each run is scored by its likeliest class, and by the median of its
@@ -64,9 +65,10 @@ def trained(
         return {part: run.predict_proba(some) for part, some in texts.items()}
 
 
-def settings_of(task: str, arch: str) -> list[dict[str, Any]]:
+def settings_of(task: str, arch: str, *, default_loss: bool) -> list[dict[str, Any]]:
     """Returns the settings that dev chooses from."""
-    losses = [{}] if arch in ("tfidf", "bow") else [{"loss": loss} for loss in LOSSES[task]]
+    fixed = default_loss or arch in ("tfidf", "bow")
+    losses = [{}] if fixed else [{"loss": loss} for loss in LOSSES[task]]
     return [
         {"arch": arch, **model, "task": {"kind": task, **loss}}
         for model, loss in product(MODELS[arch], losses)
@@ -78,6 +80,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--phrases", type=int, help="train on so many phrases of the trees, not on sentences")
     parser.add_argument("--arch", nargs="*", default=list(MODELS))
+    parser.add_argument("--default-loss", action="store_true", help="try no other loss of networks")
     parser.add_argument("--save", action="store_true", help="append the figures to results.jsonl")
     asked = parser.parse_args()
     trees = data_folder() / "sst-trees"
@@ -93,7 +96,7 @@ def main() -> None:
         data |= {"format": "sst-phrases", "limit": asked.phrases}
     for arch, task in product(asked.arch, LOSSES):
         best: Any = None
-        for settings in settings_of(task, arch):
+        for settings in settings_of(task, arch, default_loss=asked.default_loss):
             began = time.process_time()
             probs = [
                 trained({**settings, "train": {"seed": seed, "baseline": False}}, data, texts)

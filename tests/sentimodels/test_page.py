@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from browser import HOSTILE, browser
 from labelled_reviews import rows, write
+from pages import ROOT
 from senti_in_process import senti
 from sentimodels.classifier import Classifier
 
@@ -115,6 +117,17 @@ def test_what_is_not_held_is_refused(folder: Path) -> None:
     assert done.code == 2
     assert "model.token_pattern" in done.err
     assert not list(folder.glob("own*.html"))
+
+
+def test_what_the_docs_show(folder: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "export.md").read_text("utf-8").partition("## One HTML file")[2]
+    [shell] = re.findall(r"^```sh\n(.*?)^```$", page.partition("\n## ")[0], re.MULTILINE | re.DOTALL)
+    (folder / "runs").mkdir()
+    (folder / "runs" / "bow").symlink_to(folder / "bow", target_is_directory=True)
+    for line in shell.splitlines():
+        done = senti(*shlex.split(line)[1:], cwd=folder)
+        assert done.code == 0, done.err
+    assert (folder / "reviews.html").read_bytes() == (folder / "bow.html").read_bytes()
 
 
 def test_a_browser_shows_the_answer_and_asks_for_nothing(folder: Path) -> None:
