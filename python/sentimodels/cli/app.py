@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand
 
 from .command import Group, examples, on_terminal
+from .waiting import sleep_if_busy
 
 __all__ = ["COMMANDS", "build", "start"]
 
@@ -158,4 +159,5 @@ def start() -> None:
         print(f"senti: it needs {', '.join(missing)}; install the extra:", file=sys.stderr)
         print('  pip install "sentitok[models]"', file=sys.stderr)
         sys.exit(1)
+    sleep_if_busy()
     build()(prog_name="senti")
