@@ -126,6 +126,7 @@ def test_daft(folder: Path, texts: list[str], tokenizer: sentitok.Tokenizer) -> 
     check_ids(parquet.read_table(folder / "ids"), texts, tokenizer)
 
 
+@pytest.mark.slow  # half a minute of a processor
 def test_spark(folder: Path, texts: list[str], tokenizer: sentitok.Tokenizer) -> None:
     from pyarrow import parquet
 
