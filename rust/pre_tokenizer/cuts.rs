@@ -51,7 +51,7 @@ impl PreTokenizer {
         let is_blank = |c| flags(c) & flag::SPACE != 0;
         match self {
             Self::Split(split) => split.leaves_between(before, after),
-            // Their pieces are runs of a class, of characters that are not white space.
+            // Their pieces are runs of a class or single characters, none of them white space.
             Self::Whitespace | Self::WhitespaceSplit | Self::Bert | Self::GoogleBert => {
                 !is_blank(before) && !is_blank(after) && !self.cuts_between(before, after)
             }

@@ -29,9 +29,9 @@ pub struct AddedToken {
     pub special: bool,
     /// Whether it matches only where no word character touches it.
     pub single_word: bool,
-    /// Whether it takes the white space before it along.
+    /// Whether a match includes the white space before it.
     pub lstrip: bool,
-    /// Whether it takes the white space after it along.
+    /// Whether a match includes the white space after it.
     pub rstrip: bool,
     /// Whether it is looked for in the normalized text.
     pub normalized: bool,

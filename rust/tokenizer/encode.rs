@@ -1,7 +1,9 @@
 //! One text to ids: [`Tokenizer::encode`], `count`, pairs and segments.
 //!
-//! Ids come first. What else an [`Encoding`] says follows from them: the template's marks from their
-//! number, spans from how far each id reaches (`offsets_by_length`).
+//! The header of `rust/tokenizer.rs` lists the steps of `encode`.
+//!
+//! Ids come first. The rest of an [`Encoding`] follows from them: type ids and the special mask from
+//! their number, spans from the length of each token (`offsets_by_length`).
 
 use std::iter::Repeat;
 use std::ops::Range;

@@ -131,7 +131,8 @@ fn id_of(id: usize) -> Result<TokenId> {
     TokenId::try_from(id).map_err(|_| Error::Internal(format!("id {id} is not a u32")))
 }
 
-/// The decoder of a tokenizer trained so.
+/// The decoder of a tokenizer trained with these options. [`Decoder::Spaced`] is for pre-tokenizers that
+/// drop white space: it puts a space between tokens.
 fn decoder_of(pre_tokenizer: &PreTokenizer, options: &BpeOptions) -> Decoder {
     if let Some(suffix) = &options.end_of_word_suffix {
         return Decoder::Suffix { suffix: suffix.clone() };

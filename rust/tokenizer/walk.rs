@@ -1,12 +1,16 @@
-//! `Walk`: the way of a text to its tokens, which every call shares.
+//! `Walk`: turns a text into tokens; every call uses it.
 //!
 //! ```text
 //! text -> sections (added tokens) -> normalizer -> stretches -> pieces -> model -> sink
 //! ```
 //!
-//! Two shortcuts take the place of the stages between section and sink where they give the same ids:
-//! `raw_words` for BERT and `space_as_mark` for SentencePiece's BPE. `malformed` walks over bytes that are
-//! not UTF-8. What becomes of the tokens is the [`Sink`]'s.
+//! - A *section* is the text between two added tokens.
+//! - A *stretch* is a part of a section that the pre-tokenizer rewrites separately; mostly the whole section.
+//! - A *piece* is a part of a stretch that the model encodes separately.
+//!
+//! Two shortcuts replace the stages between section and sink where they give the same ids: `raw_words` for
+//! BERT and `space_as_mark` for SentencePiece's BPE. `malformed` handles bytes that are not UTF-8. The
+//! [`Sink`] keeps or counts the tokens.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -47,7 +51,7 @@ impl From<Error> for Stop {
 /// How a walk over a text, or over a part of one, ended.
 pub(super) type Visit = Result<(), Stop>;
 
-/// A stretch of rewritten text and the way to the original.
+/// Where a stretch of rewritten text comes from in the original.
 #[derive(Clone, Copy)]
 pub(super) struct Origin<'a> {
     /// Where the stretch's source begins in the source of `normalized`, or in the original.
@@ -156,7 +160,7 @@ impl<S: Sink> Walk<'_, '_, S> {
         }
     }
 
-    /// Cuts a text that begins at `base` at its added tokens.
+    /// Cuts a text that begins at `base` at its added tokens, except those marked `normalized`.
     pub(super) fn sections(&mut self, text: &str, base: usize) -> Visit {
         let policy = self.policy;
         policy.cut_raw(text, |Section { range, token }| {
@@ -193,7 +197,7 @@ impl<S: Sink> Walk<'_, '_, S> {
         S::SPANS || self.tokenizer.pipeline.looks_at_origin()
     }
 
-    /// Walks over a section that the normalizer has rewritten.
+    /// Walks over a section that the normalizer has rewritten. Cuts it at added tokens marked `normalized`.
     pub(super) fn normalized(&mut self, section: &str, normalized: &Rewritten, base: usize) -> Visit {
         let text = normalized.text(section);
         let origin = Origin { start: 0, normalized: normalized.alignment(), rewritten: None, base };

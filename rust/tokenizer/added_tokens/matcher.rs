@@ -1,5 +1,5 @@
-//! Added tokens found in a text: automata, longest match first, and Hugging
-//! Face's rules of what a match takes along.
+//! Finds added tokens in a text: automata, longest match first, and Hugging Face's rules for the white
+//! space that a match includes.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::normalizer::Normalizer;
 use crate::text::automaton::Strings;
 use crate::text::unicode::{flag, flags};
 
-/// A stretch of text, or an added token found in it.
+/// An added token found in a text, or the text between two of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Section<'a> {
     pub(crate) range: Range<usize>,
@@ -140,7 +140,7 @@ fn cut<'a, E>(
     let mut done = 0;
     for found in matcher.into_iter().flat_map(|matcher| matcher.find_in(text)) {
         let (token, mut start, mut end) = (&tokens[found.place], found.start, found.end);
-        // White space an earlier token took along may hold a later match.
+        // A match may lie in the white space that an earlier token includes.
         if start < done || token.single_word && touches_word(text, start, end) {
             continue;
         }
