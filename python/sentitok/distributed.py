@@ -53,8 +53,8 @@ _ATTEMPTS = 4
 _IN_FLIGHT = 64
 # Requests to a store that are under way at a time.
 _REQUESTS = 8
-# The argument that names where the workers of `measure` write.
-_PARTS = "parts= (--parts)"
+# How a call of `measure` names the place where workers write.
+_PARTS = "with parts="
 # Seconds after which progress is reported though no task has ended.
 _LOOK_S = 1.0
 
@@ -86,7 +86,7 @@ class _Driver:
 
     Attributes:
         kept: the folder in which finished parts outlive a failure, if any.
-        shared: the argument that names where workers write, for messages.
+        shared: how the call names the place where workers write, for messages.
     """
 
     executor: Any
@@ -175,7 +175,7 @@ class _Driver:
             if isinstance(error, FileNotFoundError):
                 what += (
                     "; all machines must see this path: keep texts in a folder that they share, or in a "
-                    f"store, and name such a folder or a URL with {self.shared}"
+                    f"store, and name such a folder or a URL {self.shared}"
                 )
         else:
             what = str(error)
@@ -441,7 +441,7 @@ def count(
         parts = _plan(paths, settings, shard_bytes, progress)
         names = _names(parts, about)
         leaves = [_Node(kept / f"{name}.counts", part) for name, part in zip(names, parts, strict=True)]
-        driver = _Driver(executor, on_error, kept if target else None, "out= (-o)", progress, "count")
+        driver = _Driver(executor, on_error, kept if target else None, "as output", progress, "count")
         root = _count_tree(driver, leaves, kept, settings)
         if root is None:
             _sentitok.count([], out=kept / "none.counts", **settings)
@@ -594,7 +594,7 @@ def encode_files(
         are_whole.append(f"{name}/{shard_tasks.COMPLETE}" in files)
         tasks.append(_Task(_name_of(part), shard_tasks.encode_part, arguments, whole, part.stop - part.start))
     n_bytes = sum(task.n_bytes for task in tasks)
-    driver = _Driver(executor, on_error, kept, "out_dir= (-o)", progress, "encode", n_bytes)
+    driver = _Driver(executor, on_error, kept, "as output", progress, "encode", n_bytes)
     driver.done = sum(task.n_bytes for task, is_whole in zip(tasks, are_whole, strict=True) if is_whole)
 
     def done(task: _Task, _: bool) -> list[_Task]:

@@ -452,11 +452,11 @@ def test_a_result_that_the_driver_cannot_see_is_an_error(
             return future
 
     monkeypatch.setattr(adapters, "_VISIBLE_S", 0.01)
-    with pytest.raises(ShardError, match=r"all machines must see.*with out= \(-o\)"):
+    with pytest.raises(ShardError, match=r"all machines must see.*URL as output"):
         sentitok.count(files, out=tmp_path / "all.counts", executor=Elsewhere())
-    with pytest.raises(ShardError, match=r"all machines must see.*with out= \(-o\)"):
+    with pytest.raises(ShardError, match=r"all machines must see.*URL as output"):
         sentitok.count(files, executor=Elsewhere())
-    with pytest.raises(ShardError, match=r"all machines must see.*with parts= \(--parts\)"):
+    with pytest.raises(ShardError, match=r"all machines must see.*URL with parts="):
         evaluate(tokenizer, Documents(files), executor=Elsewhere())
 
 
