@@ -30,3 +30,12 @@ def test_an_unknown_name_is_refused(option: str, tmp_path: Path) -> None:
     assert done.code == 2
     assert option in done.err
     assert "nothing-such" in done.err
+
+
+def test_files_are_read_as_other_commands_read_them(tmp_path: Path) -> None:
+    rows = [f"4,a fine film {n},pos,{n}\n5,a dull film {n},neg,\n6,no label {n},,\n" for n in range(20)]
+    (tmp_path / "reviews.csv").write_text("stars,body,mood,note\n" + "".join(rows))
+    call = ["bench", "reviews.csv", "--arch", "nb", "--text-column", "body", "--label-column", "mood"]
+    done = senti(*call, "--json", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["texts"] == 40

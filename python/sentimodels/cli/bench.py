@@ -13,6 +13,7 @@ from sentitok.cli.output import bytes_text, counted, number, table
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .options import of_architectures, of_presets
+from .tables import NO_READING, Reading, read, reads
 
 if TYPE_CHECKING:
     from ..data import Table
@@ -23,6 +24,7 @@ _TEXTS, _WORDS, _DISTINCT = 1_000, 32, 5_000
 _ALONE, _WARM_UP = 100, 5
 
 
+@reads(without=("label_separator", "label_columns", "group_column", "skip", "clean"))
 def bench(
     file: Annotated[
         Path | None,
@@ -53,6 +55,7 @@ def bench(
     device: Annotated[
         str, typer.Option("--device", metavar="NAME", help="Device: auto, cpu, cuda, mps.")
     ] = "cpu",
+    reading: Reading = NO_READING,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -60,7 +63,6 @@ def bench(
     """Measure how fast each architecture trains and answers."""
     import tempfile
 
-    from ..data import read_table
     from ..models import ARCHITECTURES
 
     output = Output("senti.bench/1", as_json=as_json, quiet=quiet)
@@ -70,7 +72,7 @@ def bench(
     known = {size for row in ARCHITECTURES.values() for size in row.presets}
     if preset not in known:
         raise UsageError(f"--preset {preset}: unknown preset; expected {', '.join(sorted(known))}")
-    texts = read_table(file) if file is not None else _made_up()
+    texts = read(output, file, **reading) if file is not None else _made_up()
     texts.labelled()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
