@@ -117,15 +117,16 @@ def damaged_json(data: bytes, rng: random.Random) -> bytes | None:
             case 0:
                 del container[key]
             case 1:
-                container[key] = rng.choice(ODD)
+                container[key] = copied(rng.choice(ODD))
             case 2:
                 other, name = rng.choice(found)
-                if isinstance(other, dict) == (name in other) or isinstance(other, list):
-                    container[key] = json.loads(json.dumps(other[name])) if _has(other, name) else None
+                # What an earlier change removed is gone.
+                if _has(other, name):
+                    container[key] = copied(other[name])
             case 3 if isinstance(container, list):
-                container.insert(rng.randrange(len(container) + 1), container[key])
+                container.insert(rng.randrange(len(container) + 1), copied(container[key]))
             case 3:
-                container[str(rng.choice(ODD))[:50]] = container[key]
+                container[str(rng.choice(ODD))[:50]] = copied(container[key])
             case _:
                 old = container[key]
                 if isinstance(old, bool) or old is None:
@@ -136,6 +137,11 @@ def damaged_json(data: bytes, rng: random.Random) -> bytes | None:
                     container[key] = rng.choice([old[1:], old + "a", old * 2, old.upper(), [old]])
     text = json.dumps(value, ensure_ascii=rng.random() < 0.5)
     return head + text.encode("utf-8", "surrogatepass")
+
+
+def copied(value: Any) -> Any:
+    """A JSON value that shares nothing with another."""
+    return json.loads(json.dumps(value))
 
 
 def _has(container: Any, key: Any) -> bool:
@@ -806,8 +812,13 @@ def try_one(form: Format, errors: tuple[type[Exception], ...], folder: Path, see
     return {"outcome": outcome, "what": what, "seconds": seconds, "memory": memory}
 
 
+#: What both processes share: the number of the file, files read, refused and failed, most seconds and bytes.
+STATE = struct.Struct("<4qdq")
+OUTCOMES = ("read", "refused", "failed")
+
+
 def worker(name: str, seed: str, first: int, count: int, seconds: float, shared: Path) -> None:
-    """Reads damaged files one after the other; the number of the current one is in shared memory."""
+    """Reads damaged files one after the other, and keeps the state in shared memory."""
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     form = FORMATS[name]
@@ -819,62 +830,52 @@ def worker(name: str, seed: str, first: int, count: int, seconds: float, shared:
         write(folder, files)
         form.use(folder)
     with open(shared, "r+b") as file:
-        number = mmap.mmap(file.fileno(), 8)
-    totals = {"read": 0, "refused": 0, "failed": 0}
+        state = mmap.mmap(file.fileno(), STATE.size)
+    totals = dict.fromkeys(OUTCOMES, 0)
     slowest, most = 0.0, 0
     started = time.monotonic()
     for at in range(first, first + count):
-        number[:8] = struct.pack("<q", at)
+        STATE.pack_into(state, 0, at, *totals.values(), slowest, most)
         found = try_one(form, errors, folder, f"{name} {seed} {at}")
         totals[found["outcome"]] += 1
         slowest, most = max(slowest, found["seconds"]), max(most, found["memory"])
         if found["what"]:
-            print(json.dumps({"number": at, "what": found["what"]}), flush=True)
+            print(f"failed: {name} --seed {seed} --first {at} --count 1\n{found['what']}", flush=True)
         if time.monotonic() - started > seconds:
             break
-    print(json.dumps({**totals, "slowest": slowest, "most": most}), flush=True)
+    STATE.pack_into(state, 0, at, *totals.values(), slowest, most)
 
 
 def watch(name: str, args: argparse.Namespace, count: int, seconds: float, folder: Path) -> int:
     """Lets a process read, starts another behind a file at which it dies; prints and returns failures."""
-    shared = folder / "number"
+    shared = folder / "state"
     started, first, end = time.monotonic(), args.first, args.first + count
-    totals = {"read": 0, "refused": 0, "failed": 0}
+    totals = dict.fromkeys(OUTCOMES, 0)
     slowest, most = 0.0, 0
-    while first < end:
-        shared.write_bytes(struct.pack("<q", first))
+    while first < end and totals["failed"] <= args.failures:
+        shared.write_bytes(STATE.pack(first, 0, 0, 0, 0.0, 0))
         left = min(seconds - (time.monotonic() - started), 1e9)
         command = [sys.executable, __file__, "--worker", name, args.seed, str(first), str(end - first)]
-        with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as log:
-            process = subprocess.Popen([*command, str(left), str(shared)], stdout=output, stderr=log)
+        with tempfile.TemporaryFile("w+") as log:
+            process = subprocess.Popen([*command, str(left), str(shared)], stderr=log)
             last, since = -1, time.monotonic()
             while process.poll() is None:
                 time.sleep(0.05)
-                number = struct.unpack("<q", shared.read_bytes())[0]
+                number = STATE.unpack(shared.read_bytes())[0]
                 if number != last:
                     last, since = number, time.monotonic()
                 elif time.monotonic() - since > PATIENCE:
                     process.kill()
-            output.seek(0)
-            lines = [json.loads(line) for line in output]
             log.seek(0)
             said = log.read()[-2000:]
-        for line in lines:
-            if "number" in line:
-                print(f"failed: {name} --seed {args.seed} --first {line['number']} --count 1\n{line['what']}")
-        if lines and "slowest" in lines[-1]:
-            done = lines[-1]
-            totals = {key: totals[key] + done[key] for key in totals}
-            slowest, most = max(slowest, done["slowest"]), max(most, done["most"])
+        number, *outcomes, seconds_of_one, bytes_of_one = STATE.unpack(shared.read_bytes())
+        totals = {key: totals[key] + n for key, n in zip(OUTCOMES, outcomes, strict=True)}
+        slowest, most = max(slowest, seconds_of_one), max(most, bytes_of_one)
+        if process.returncode == 0:
             break
-        number = struct.unpack("<q", shared.read_bytes())[0]
         print(f"died: {name} --seed {args.seed} --first {number} --count 1, {process.returncode}\n{said}")
-        failures = sum("number" in line for line in lines)
-        totals["failed"] += failures + 1
-        totals["read"] += number - first - failures
+        totals["failed"] += 1
         first = number + 1
-        if totals["failed"] > args.failures:
-            break
     print(
         f"{name:16} {sum(totals.values()):9,} files {totals['read']:9,} read {totals['refused']:9,} refused "
         f"{totals['failed']:4} failed, at most {slowest:.2f} s and {most >> 20} MiB, "

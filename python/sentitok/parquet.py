@@ -16,7 +16,7 @@ from ._sentitok import FormatError, TrainError
 from .file_versions import check_version
 from .messages import shortened, shown
 
-__all__ = ["chunks", "column_of", "cut_file"]
+__all__ = ["chunks", "column_of", "cut_file", "damage"]
 
 # Rows decoded at a time, and about how many bytes of text.
 _ROWS = 1 << 14
@@ -116,13 +116,19 @@ def _pyarrow() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
+def damage(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """Returns what pyarrow raises for a damaged file, besides `OSError`; names in it may be no UTF-8."""
+    arrow, _ = _pyarrow()
+    return arrow.ArrowInvalid, arrow.ArrowNotImplementedError, arrow.ArrowTypeError, UnicodeDecodeError, *more
+
+
 def _open(name: str) -> Any:
-    arrow, parquet = _pyarrow()
+    _, parquet = _pyarrow()
     if remote.is_url(name):
         source: Any = remote.InputStream(name)
         try:
             return parquet.ParquetFile(source, buffer_size=_BUFFER, pre_buffer=False)
-        except arrow.ArrowInvalid as error:
+        except damage() as error:
             raise FormatError(f"{name}: no Parquet file, or a damaged one ({_reason(error)})") from None
     if Path(name).is_dir():
         reason = "is a directory; name the files in it, such as DIR/*.parquet"
@@ -135,7 +141,7 @@ def _open(name: str) -> Any:
     try:
         # Not buffered ahead, which would hold the column of a whole row group.
         return parquet.ParquetFile(name, buffer_size=_BUFFER, pre_buffer=False)
-    except arrow.ArrowInvalid as error:
+    except damage() as error:
         raise FormatError(f"{name}: no Parquet file, or a damaged one ({_reason(error)})") from None
 
 
@@ -147,7 +153,10 @@ def _reason(error: Exception) -> str:
 def _check(name: str, column: str) -> None:
     arrow, _ = _pyarrow()
     with _open(name) as file:
-        schema = file.schema_arrow
+        try:
+            schema = file.schema_arrow
+        except damage() as error:
+            raise _damaged(name, error) from None
     if schema.names.count(column) != 1:
         names = ", ".join(map(repr, schema.names))
         what = f"no column {shown(column)}" if column not in schema.names else f"two columns {shown(column)}"
@@ -206,22 +215,27 @@ def _begin(group: Any) -> int:
 
 
 def _batches(file: Any, name: str, group: int, column: str) -> Iterator[Any]:
-    arrow, _ = _pyarrow()
-    row_group = file.metadata.row_group(group)
-    places = [row_group.column(at) for at in range(row_group.num_columns)]
-    n_bytes = sum(chunk.total_uncompressed_size for chunk in places if chunk.path_in_schema == column)
-    rows = min(_ROWS, max(1, _BYTES * row_group.num_rows // max(1, n_bytes)))
-    batches = file.iter_batches(rows, row_groups=[group], columns=[column])
+    batches: Iterator[Any] | None = None
     while True:
         try:
+            if batches is None:
+                row_group = file.metadata.row_group(group)
+                places = [row_group.column(at) for at in range(row_group.num_columns)]
+                n_bytes = sum(one.total_uncompressed_size for one in places if one.path_in_schema == column)
+                rows = min(_ROWS, max(1, _BYTES * row_group.num_rows // max(1, n_bytes)))
+                batches = file.iter_batches(rows, row_groups=[group], columns=[column])
             batch = next(batches, None)
-        except (arrow.ArrowInvalid, OSError) as error:
+        except damage(OSError) as error:
             if getattr(error, "filename", None) is not None:  # of the store, not of pyarrow
                 raise
-            raise FormatError(f"{name}: damaged Parquet ({_reason(error)}); get the file again") from None
+            raise _damaged(name, error) from None
         if batch is None:
             return
         yield batch
+
+
+def _damaged(name: str, error: Exception) -> FormatError:
+    return FormatError(f"{name}: damaged Parquet ({_reason(error)}); get the file again")
 
 
 def _refuse_null(array: Any, name: str, column: str, before: int) -> None:

@@ -234,6 +234,24 @@ def test_parquet_of_every_type(name: str, tmp_path: Path) -> None:
     timed(lambda: list(Documents([path], "parquet:text")))
 
 
+def test_names_in_parquet_that_are_not_utf8(tmp_path: Path) -> None:
+    """A name is in the schema and in each column chunk; pyarrow fails on each in another way."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": TEXTS, "label": LABELS}), path)
+    data = path.read_bytes()
+    n_names = data.count(b"text")
+    assert n_names >= 2
+    for number in range(n_names):
+        parts = data.split(b"text")
+        path.write_bytes(b"text".join(parts[: number + 1]) + b"te\x80t" + b"text".join(parts[number + 1 :]))
+        for work in (
+            partial(read_table, path),
+            lambda: list(Documents([path], "parquet:text")),
+            partial(sentitok.count, path, format="parquet:text"),
+        ):
+            timed(work)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl"])
 def test_a_cell_of_a_gigabyte_is_refused(kind: str, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from sentimodels.models.tfidf import TfidfConfig
 from sentimodels.runs.families import resolve
 from sentimodels.text.encoder import encoder_for
 from sentimodels.text.ngrams import ngrams
+from sentimodels.text.vocabulary import OpenVocabulary
 from sentimodels.text.words import HashedNgrams, NgramConfig, WordCutter, WordNgrams
 
 TEXTS = [text for text, _ in rows(120)] + ["The THE the", "", "it's a film, a film", "Größe naïve 42"]
@@ -313,3 +314,10 @@ def test_character_ngrams_are_those_of_scikit_learn() -> None:
 def test_ngrams_from_long_to_short_are_refused(arch: str, model: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)):
         resolve({"arch": arch, "model": model})
+
+
+def test_json_nested_without_end_is_refused() -> None:
+    for kind in (WordNgrams, HashedNgrams, OpenVocabulary):
+        for data in (b"[" * 100_000, b'{"a":' * 100_000):
+            with pytest.raises(CheckpointError):
+                kind.from_bytes(data)

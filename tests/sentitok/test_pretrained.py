@@ -284,6 +284,17 @@ def test_settings_that_are_wrong(tmp_path: Path) -> None:
         ours.save_pretrained(tmp_path / "file")
 
 
+@pytest.mark.parametrize(
+    "templates", [{"tool_use": 7}, [{"name": "default"}], [{"template": "x"}], [{"name": 7, "template": "x"}]]
+)
+def test_a_chat_template_is_a_name_and_a_text(templates: Any, tmp_path: Path) -> None:
+    folder_of("BERT", tmp_path / "there")
+    path = tmp_path / "there" / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "chat_template": templates}), "utf-8")
+    with pytest.raises(FormatError, match=r"tokenizer_config\.json: chat_template"):
+        Tokenizer.from_pretrained(tmp_path / "there")
+
+
 def test_half_of_a_surrogate_pair_stays_in_the_settings(tmp_path: Path) -> None:
     folder_of("BERT", tmp_path / "there")
     path = tmp_path / "there" / "tokenizer_config.json"

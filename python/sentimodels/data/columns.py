@@ -21,6 +21,8 @@ from itertools import chain, compress, islice
 from pathlib import Path
 from typing import Any
 
+from sentitok.parquet import damage
+
 from ..errors import DataError
 from .label_sets import SetsAsked, cells_of_columns, parts_of
 from .opening import TextFile, hash_file
@@ -652,7 +654,6 @@ def open_parquet(path: Path, *, lists: bool = False) -> Iterator[OpenTable]:
     """
     try:
         import pyarrow.parquet as pq
-        from pyarrow import ArrowInvalid
     except ImportError as error:
         raise DataError(f'{path}: Parquet needs pyarrow: pip install "sentitok[arrow]"') from error
     with path.open("rb"):  # the error of a file that is not there is that of any other
@@ -684,7 +685,7 @@ def open_parquet(path: Path, *, lists: bool = False) -> Iterator[OpenTable]:
                     begin += batch.num_rows
 
             yield OpenTable(names, blocks, lambda: hash_file(path), sample)
-    except (ArrowInvalid, OSError) as error:
+    except damage(OSError) as error:
         raise DataError(
             f"{path}: broken, or not Parquet ({error}); write it again, or name its --format"
         ) from error

@@ -151,7 +151,7 @@ class TrainingRecord:
                     for source in sources
                     if f"rows_{source.role}" in arrays
                 }
-        except (OSError, EOFError, BadZipFile, ValueError, KeyError, TypeError) as error:
+        except (OSError, EOFError, BadZipFile, RecursionError, ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
                 f"{folder}: its record of the training data is unreadable: {error}"
             ) from error

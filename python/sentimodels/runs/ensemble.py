@@ -236,7 +236,7 @@ def read_ensemble(folder: Path) -> dict[str, Any]:
         read_temperature(value["temperature"])
     except CheckpointError:
         raise
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, RecursionError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{folder / FILE}: not an ensemble ({error})") from error
     return value
 

@@ -91,7 +91,7 @@ def of_folder(arch: str, given: Mapping[str, Any]) -> dict[str, Any]:
             f"{folder}: no config.json; --arch {HF}PATH takes a folder that transformers' "
             "save_pretrained wrote"
         ) from None
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise CheckpointError(f"{folder / 'config.json'}: unreadable: {error}") from error
     tree: dict[str, Any] = {"model": {"settings": json.dumps(settings)}, "data": {}}
     reach, longest = reach_of(settings), DataConfig.model_fields["max_tokens"].default

@@ -266,6 +266,6 @@ def open_corpus(folder: Path) -> Corpus:
         made = {"stride": facts.stride, "end": facts.end}
         train = PackedSplit(dataset, folder, "train", total=facts.tokens[0], **made)
         valid = PackedSplit(dataset, folder, "valid", total=facts.tokens[1], **made)
-    except (OSError, ValueError, TypeError, SentitokError) as error:
+    except (OSError, RecursionError, ValueError, TypeError, SentitokError) as error:
         raise DataError(f"{folder}: the index of the corpus is unreadable: {error}") from error
     return Corpus(dataset, train, valid, facts)

@@ -89,7 +89,7 @@ def reading(what: str) -> Iterator[None]:
         yield
     except CheckpointError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, RecursionError, TypeError, ValueError) as error:
         raise CheckpointError(f"no {what}: {error!r}") from error
 
 

@@ -69,7 +69,7 @@ def load_state(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]
                 part, _, name = key.partition(":")
                 parts.setdefault(part, {})[name] = file.get_tensor(key)
             progress: dict[str, Any] = json.loads(about["progress"])
-    except (SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:
+    except (SafetensorError, OSError, KeyError, RecursionError, json.JSONDecodeError) as error:
         raise CheckpointError(f"{path}: unreadable state: {error}") from error
     return parts, progress
 

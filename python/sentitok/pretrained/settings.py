@@ -409,15 +409,27 @@ def _template_in(path: Path) -> str:
 
 
 def _templates(folder: Path, config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The chat templates; separate files are read last, and so decide."""
+    """The chat templates; separate files are read last, and so decide.
+
+    Raises:
+        FormatError: for a template that is not a text, or has no name.
+    """
     old = object_of(folder / _OLD_TEMPLATE)
-    for value in (config.get("chat_template"), old.get("chat_template")):
+    for file, value in ((_CONFIG, config.get("chat_template")), (_OLD_TEMPLATE, old.get("chat_template"))):
+        found: list[tuple[Any, Any]] = []
         if isinstance(value, str):
-            yield "default", value
+            found = [("default", value)]
         elif isinstance(value, dict):
-            yield from ((str(name), text) for name, text in value.items())
+            found = list(value.items())
         elif isinstance(value, list):
-            yield from ((str(each["name"]), each["template"]) for each in value if isinstance(each, dict))
+            found = [(each.get("name"), each.get("template")) for each in value if isinstance(each, dict)]
+        for name, text in found:
+            if not isinstance(name, str) or not isinstance(text, str):
+                raise FormatError(
+                    f"{folder / file}: chat_template names {shown(name)} with {shown(text)}; expected a name "
+                    "and a text"
+                )
+            yield name, text
     if (folder / _TEMPLATE).is_file():
         yield "default", _template_in(folder / _TEMPLATE)
     if (folder / _TEMPLATES).is_dir():

@@ -75,7 +75,7 @@ class OnnxReader:
                 low, high = about["composes"]["char_ngrams"]
                 ngrams = NgramIndex.of(texts, (low, high), about["composes"]["char_buckets"])
             return cls(vocabulary, ngrams, about)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, RecursionError, ValueError, KeyError, TypeError) as error:
             if isinstance(error, CheckpointError):
                 raise
             raise CheckpointError(f"{folder}: no folder of senti export --onnx: {error}") from error
