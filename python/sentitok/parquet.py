@@ -258,6 +258,6 @@ def _refuse_invalid(array: Any, name: str, column: str, before: int) -> None:
             except UnicodeDecodeError as error:
                 raise FormatError(
                     f"{name}: row {number} of column {shown(column)}: invalid UTF-8 at byte {error.start}; "
-                    "pass invalid_utf8 (--invalid-utf8) replace or bytes to continue"
+                    "pass invalid_utf8='replace' or 'bytes' to continue"
                 ) from None
         raise

@@ -155,7 +155,7 @@ REFUSED: list[tuple[str, Callable[[Path], Path], str, type[Exception], str]] = [
     ("null", lambda d: parquet_file(d, pa.array(["a", None])), "parquet:text", FormatError,
      "row 2 of column 'text' is null, not a text; drop or fill missing values first"),
     ("bytes", lambda d: parquet_file(d, pa.array([b"a", b"b\xff"], pa.binary())), "parquet:text", FormatError,
-     "row 2 of column 'text': invalid UTF-8 at byte 1; pass invalid_utf8 (--invalid-utf8) replace"),
+     "row 2 of column 'text': invalid UTF-8 at byte 1; pass invalid_utf8='replace'"),
     ("numbers", lambda d: parquet_file(d, pa.array([1, 2])), "parquet:text", FormatError,
      "column 'text' is of int64"),
     ("no column", lambda d: parquet_file(d, pa.array(["a"])), "parquet:body", FormatError,
