@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from labelled_reviews import rows, tree
+from sampled_cases import sample
 from sentimodels.config import ClassificationConfig, RunConfig
 from sentimodels.data.encoded import Encoded, batches
 from sentimodels.errors import CheckpointError, ConfigError, TrainingError
@@ -315,7 +316,7 @@ def test_frozen_and_tuned_channels_are_named_right(encoder: TextEncoder) -> None
 
 @pytest.mark.parametrize(
     "options",
-    [
+    sample(5, [
         {"label_smoothing": 0.1},
         {"focal_gamma": 2.0, "focal_alpha": 0.25},
         {"class_weights": "balanced"},
@@ -325,9 +326,9 @@ def test_frozen_and_tuned_channels_are_named_right(encoder: TextEncoder) -> None
         {"mixup": 0.2},
         {"ema": 0.9},
         {"precision": "bfloat16"},
-    ],
+    ]),
     ids=lambda options: next(iter(options)),
-)
+)  # fmt: skip
 def test_every_option_learns(options: dict[str, Any], encoder: TextEncoder) -> None:
     sections = {"train": {"epochs": 5}, "task": {}}
     for key, value in options.items():
