@@ -179,3 +179,11 @@ def test_proposed_commands_can_be_typed(place: Path, tmp_path: Path) -> None:
     assert found[1] == ["senti", "errors", str(folder / "nb"), str(folder / "held out.csv")]
     assert found[2][2:4] == found[1][2:]
     assert found[3][1] == str(folder / "numpy" / "classifier.py")
+
+
+def test_a_submission_needs_no_labels(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "test.csv").write_text("id,text,label\n1,great food,?\n2,cold food,?\n")
+    line: list[str | Path] = ["submit", place / "runs/nb", "test.csv", "-o", "out.csv", "--form", "imdb"]
+    done = senti(*line, cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert [one["Id"] for one in read(tmp_path / "out.csv")] == ["1", "2"]

@@ -406,6 +406,8 @@ def submit(
     traceback: Traceback = False,
 ) -> None:
     """Write predictions as a Kaggle submission."""
+    from dataclasses import replace
+
     import numpy as np
 
     from sentitok.atomic import write as write_atomically
@@ -419,7 +421,8 @@ def submit(
     announce(out, output, force=force)
     if windows:
         refuse_idle_windows([run])
-    table = read(output, file, run=run, unlabelled="keep", **reading)
+    # A column that looks like labels, such as one of "?", is nothing to compare with.
+    table = replace(read(output, file, run=run, unlabelled="keep", **reading), labels=None, label_form=None)
     predictions, with_memory = answers(
         output, run, table, memory=memory, even_if_trained=True, windows=windows, more=READ_WHOLE
     )
