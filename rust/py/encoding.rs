@@ -63,15 +63,29 @@ pub(super) struct PyEncoding {
     special_mask: PyOnceLock<Py<PyArray1<bool>>>,
     words: PyOnceLock<Py<PyArray1<i64>>>,
     /// Where a longer text is encoded from, once that was looked for; `None` where that is the start.
-    resume_point: OnceLock<Option<ResumePoint>>,
+    resume_point: OnceLock<Option<TextPoint>>,
+}
+
+/// Where a longer text is encoded from.
+#[derive(Clone, Copy)]
+pub(super) struct TextPoint {
+    pub point: ResumePoint,
+    /// The characters of the text before it.
+    pub n_chars: usize,
 }
 
 /// A text that is encoded, and the call that encoded it.
 pub(super) struct Earlier<'a> {
-    pub text: Input<'a>,
+    pub text: EarlierText<'a>,
     pub call: &'a Call,
-    /// Whether its ids are a row that a template made.
-    pub is_row: bool,
+}
+
+/// What an earlier text is.
+pub(super) enum EarlierText<'a> {
+    /// The text of a row that a template made.
+    Row(Input<'a>),
+    /// Any other text.
+    One(&'a Text),
 }
 
 impl PyEncoding {
@@ -148,12 +162,12 @@ impl PyEncoding {
     ) -> PyResult<Option<Earlier<'a>>> {
         if let Spelling::Row(batch) = &self.spelling {
             let single = batch.get().single_text(py, tokenizer)?;
-            return Ok(single.map(|(text, call)| Earlier { text, call, is_row: true }));
+            return Ok(single.map(|(text, call)| Earlier { text: EarlierText::Row(text), call }));
         }
         let is_same = matches!(&self.spelling, Spelling::Tokenizer(maker) if Arc::ptr_eq(maker, tokenizer));
         match (&self.call, &self.texts[..]) {
             (Some(call), [text]) if is_same && self.second.is_none() => {
-                Ok(Some(Earlier { text: text.input(py)?, call, is_row: false }))
+                Ok(Some(Earlier { text: EarlierText::One(text), call }))
             }
             _ => Ok(None),
         }
@@ -165,12 +179,12 @@ impl PyEncoding {
     }
 
     /// Where a longer text is encoded from, if that was looked for.
-    pub fn resume_point(&self) -> Option<&Option<ResumePoint>> {
-        self.resume_point.get()
+    pub fn resume_point(&self) -> Option<Option<TextPoint>> {
+        self.resume_point.get().copied()
     }
 
     /// Keeps where a longer text is encoded from, unless that is kept already.
-    pub fn set_resume_point(&self, point: Option<ResumePoint>) {
+    pub fn set_resume_point(&self, point: Option<TextPoint>) {
         let _ = self.resume_point.set(point);
     }
 

@@ -72,8 +72,13 @@ impl Tokenizer {
         text: &str,
         options: EncodeOptions<'_>,
     ) -> Result<Vec<TokenId>> {
-        let point = self.resume_point(before, ids, &options)?;
-        Ok(self.encode_from(point, before, ids, text, &options)?.0)
+        check_beginning(before.as_bytes(), text.as_bytes())?;
+        if let Some(point) = self.resume_point(before, ids, &options)?
+            && let Some((ids, _)) = self.encode_tail(point, ids, &text[point.at..], &options)?
+        {
+            return Ok(ids);
+        }
+        self.encode_ids(Input::Text(text), &options)
     }
 
     /// The last place of a text from which a longer text can be encoded; `None` where that is the start.
@@ -120,26 +125,23 @@ impl Tokenizer {
         Ok(Some(ResumePoint { n_ids, ..point }))
     }
 
-    /// [`Tokenizer::encode_more`] from a place of the earlier text; returns also the last place of the text.
-    pub(crate) fn encode_from(
+    /// [`Tokenizer::encode_more`] from a place of the earlier text, with the text behind it; returns also the
+    /// last place of the text. `None` where the whole text must be encoded.
+    pub(crate) fn encode_tail(
         &self,
-        point: Option<ResumePoint>,
-        before: &str,
+        point: ResumePoint,
         ids: &[TokenId],
-        text: &str,
+        tail: &str,
         options: &EncodeOptions<'_>,
-    ) -> Result<(Vec<TokenId>, Option<ResumePoint>)> {
-        check_beginning(before.as_bytes(), text.as_bytes())?;
-        let point =
-            point.filter(|point| text.len() - point.at <= LONG_BYTES && u32::try_from(text.len()).is_ok());
-        let grown = point.map(|point| self.grow(point, ids, text, options));
-        match grown {
-            Some(Ok(grown)) => Ok(grown),
+    ) -> Result<Option<(Vec<TokenId>, Option<ResumePoint>)>> {
+        if tail.len() > LONG_BYTES || u32::try_from(point.at + tail.len()).is_err() {
+            return Ok(None);
+        }
+        match self.grow(point, ids, tail, options) {
+            Ok(grown) => Ok(Some(grown)),
             // Encoding the whole text gives the error.
-            Some(Err(Error::Encode(_) | Error::Pattern { .. })) | None => {
-                Ok((self.encode_ids(Input::Text(text), options)?, None))
-            }
-            Some(Err(error)) => Err(error),
+            Err(Error::Encode(_) | Error::Pattern { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -147,7 +149,7 @@ impl Tokenizer {
         &self,
         point: ResumePoint,
         ids: &[TokenId],
-        text: &str,
+        tail: &str,
         options: &EncodeOptions<'_>,
     ) -> Result<(Vec<TokenId>, Option<ResumePoint>)> {
         let policy = self.policy(options.specials)?;
@@ -156,12 +158,12 @@ impl Tokenizer {
         let Some(kept) = ids.get(..n_front + point.n_ids) else { return Err(other_ids()) };
         let mut more = Vec::new();
         let mut next = point;
-        if let Some((at, _)) = self.last_place(&policy, places, &text[point.at..], 0)? {
-            let part = &text[point.at..point.at + at];
-            self.encode_part(&policy, places, part, true, options, &mut next, &mut more)?;
+        if let Some((at, _)) = self.last_place(&policy, places, tail, 0)? {
+            self.encode_part(&policy, places, &tail[..at], true, options, &mut next, &mut more)?;
         }
         let mut end = next;
-        self.encode_part(&policy, places, &text[next.at..], false, options, &mut end, &mut more)?;
+        let rest = &tail[next.at - point.at..];
+        self.encode_part(&policy, places, rest, false, options, &mut end, &mut more)?;
         let room = self.room_of_text(options)?;
         let is_cut = room.is_some_and(|room| point.n_ids + more.len() >= room);
         let n_kept = room.map_or(point.n_ids, |room| room.min(point.n_ids));

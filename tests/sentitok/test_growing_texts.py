@@ -286,6 +286,24 @@ def test_bytes_and_surrogates() -> None:
         encoder.push("b")
 
 
+def test_texts_that_are_not_ascii() -> None:
+    tokenizer = model("gpt2")
+    text = "é a film of a man, 中文 \U0001f3ac\n" * 40
+    chained = tokenizer.encode(text[:100])
+    for end in (101, 300, 301, 700, len(text)):
+        chained = tokenizer.encode_more(chained, text[:end])
+        assert chained == tokenizer.encode(text[:end]), end
+    # Nothing but what follows the earlier text is looked at, and still this is said.
+    with pytest.raises(EncodeError, match="they differ at character 150"):
+        tokenizer.encode_more(chained, text[:150] + "?" * 2000)
+    longer = text + "\ud83d"
+    assert tokenizer.encode_more(chained, longer) == tokenizer.encode(longer)
+    with pytest.raises(EncodeError, match="surrogate"):
+        tokenizer.encode_more(chained, longer, errors="strict")
+    with pytest.raises(TypeError):
+        tokenizer.encode_more(chained, [text])  # type: ignore[arg-type]  # 2026-11-30: wrong on purpose
+
+
 def test_template_that_holds_the_text_twice() -> None:
     special = {"<s>": {"id": "<s>", "ids": [3], "tokens": ["<s>"]}}
     text = {"Sequence": {"id": "A", "type_id": 0}}
