@@ -205,7 +205,7 @@ impl Few {
 
     /// The ids of the symbols that are left, in order; returns how many these are.
     #[inline(always)]
-    pub(super) fn write(&self, out: &mut [TokenId; MOST]) -> usize {
+    pub(super) fn write(&self, out: &mut [TokenId]) -> usize {
         let mut left_over = self.left_over;
         let n = left_over.count_ones() as usize;
         for to in out.iter_mut().take(n) {
@@ -368,6 +368,31 @@ mod tests {
             symbols.merge(&pairs);
             assert_eq!(symbols.ids, [5], "{lowest}");
         }
+    }
+
+    #[test]
+    fn ids_merge_as_symbols_do() {
+        let mut state = 5_u32;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % below
+        };
+        let mut pairs = PairTable::with_capacity(0);
+        for rank in 0..60 {
+            pairs.insert(random(30), random(30), Merged { rank, id: random(40) });
+        }
+        let mut n_merged = 0;
+        for n in (0..2 * MOST).cycle().take(3000) {
+            let run: Vec<TokenId> = (0..n).map(|_| random(30)).collect();
+            let (mut symbols, mut ids) = (Symbols::default(), run.clone());
+            let n_ids = symbols.merge_in_place(&mut ids, &pairs);
+            symbols.clear();
+            run.iter().for_each(|&id| symbols.push(id, 0));
+            symbols.merge_down_to(1, &pairs).unwrap();
+            assert_eq!(ids[..n_ids], symbols.ids, "{run:?}");
+            n_merged += n - symbols.ids.len();
+        }
+        assert!(n_merged > 500, "{n_merged}");
     }
 
     #[test]

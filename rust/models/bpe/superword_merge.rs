@@ -62,8 +62,8 @@ pub(crate) struct WordScratch {
     parts: Vec<Piece>,
     /// Ids of pieces, each with [`END`] after it; kept for its memory.
     ids: Vec<TokenId>,
-    /// Where runs of ids end that may join; kept for its memory.
-    ends: Vec<u32>,
+    /// Ids that may join; kept for its memory.
+    neighbours: Vec<Neighbour>,
 }
 
 impl WordEncoder {
@@ -215,8 +215,8 @@ impl WordScratch {
         self.parts.shrink_to(2 * LONG_CHUNK);
         self.ids.clear();
         self.ids.shrink_to(2 * MOST_IDS);
-        self.ends.clear();
-        self.ends.shrink_to(2 * MOST_IDS);
+        self.neighbours.clear();
+        self.neighbours.shrink_to(2 * MOST_IDS);
     }
 }
 
@@ -230,10 +230,16 @@ pub(super) struct Superwords {
 
 /// One of so many merges, or more, makes words; else the tokens of words are too short to pay off.
 const LEAST_WORDS: usize = 8;
-/// Runs of so many ids are merged here; longer ones as pieces are.
-const MOST_AT_ONCE: usize = 16;
 /// Ids of words are joined when there are so many.
 const MOST_IDS: usize = 1 << 12;
+
+/// A word that may be joined with the next.
+#[derive(Clone, Copy, Default)]
+struct Neighbour {
+    at: u32,
+    /// What both merge into; [`END`] if they do not.
+    merged: TokenId,
+}
 
 /// A Bloom filter of one hash of the neighbours that a merge joins.
 #[derive(Clone)]
@@ -333,12 +339,12 @@ impl Superwords {
             if word_ids.len() >= MOST_IDS {
                 // Also the end of the piece.
                 self.words.flush(words, text, &mut word_ids);
-                self.join(&mut words.ends, symbols, &word_ids, ids);
+                self.join(&mut words.neighbours, symbols, &mut word_ids, ids);
                 word_ids.clear();
             }
         }
         self.words.flush(words, text, &mut word_ids);
-        self.join(&mut words.ends, symbols, &word_ids, ids);
+        self.join(&mut words.neighbours, symbols, &mut word_ids, ids);
         words.ids = word_ids;
     }
 
@@ -355,148 +361,65 @@ impl Superwords {
         word_ids.clear();
         self.words.push_words(words, text, pieces, &mut word_ids);
         self.words.flush(words, text, &mut word_ids);
-        self.join(&mut words.ends, symbols, &word_ids, ids);
+        self.join(&mut words.neighbours, symbols, &mut word_ids, ids);
         words.ids = word_ids;
     }
 
     /// Appends the tokens of words, joined.
-    fn join(&self, ends: &mut Vec<u32>, symbols: &mut Symbols, words: &[TokenId], ids: &mut Vec<TokenId>) {
-        if let Err(error) = ends.make_room(words.len()).and_then(|()| ids.make_room(words.len() + 2)) {
+    ///
+    /// By the proof above nothing is joined between neighbours that the filter does not hold, nor across
+    /// [`END`]. So the words between such neighbours are runs that are merged separately. The first merge of a
+    /// run is one of two words: in most runs there is none, and they stay as they are.
+    ///
+    /// Short loops, each without waiting for the one before: which neighbours the filter holds, what they merge
+    /// into, the runs of those, in place, and what is left over.
+    fn join(
+        &self,
+        neighbours: &mut Vec<Neighbour>,
+        symbols: &mut Symbols,
+        words: &mut [TokenId],
+        ids: &mut Vec<TokenId>,
+    ) {
+        if let Err(error) = neighbours.make_room(words.len()).and_then(|()| ids.make_room(words.len())) {
             return symbols.note(Err(error));
         }
-        if ends.len() < words.len() {
-            ends.resize(words.len(), 0);
+        if neighbours.len() < words.len() {
+            neighbours.resize(words.len(), Neighbour::default());
         }
         let mut n = 0;
         for (at, pair) in words.windows(2).enumerate() {
             let (left, right) = (pair[0], pair[1]);
-            let joins = self.neighbours.may_hold(left, right) & (left != END) & (right != END);
             // Written in any case, then counted or not: no branch.
-            ends[n] = at as u32 + 1;
-            n += usize::from(!joins);
+            neighbours[n].at = at as u32;
+            n += usize::from(self.neighbours.may_hold(left, right) & (left != END) & (right != END));
         }
-        if let Some(last) = ends.get_mut(n).filter(|_| !words.is_empty()) {
-            *last = words.len() as u32;
-            n += 1;
+        let neighbours = &mut neighbours[..n];
+        for Neighbour { at, merged } in &mut *neighbours {
+            let at = *at as usize;
+            *merged = self.pairs.get(words[at], words[at + 1]).id;
+        }
+        for run in neighbours.chunk_by(|left, right| left.at + 1 == right.at) {
+            if run.iter().all(|neighbour| neighbour.merged == END) {
+                continue;
+            }
+            let start = run[0].at as usize;
+            let run_of_words = &mut words[start..=start + run.len()];
+            // A token that is left of one is END.
+            if let [left, right] = run_of_words {
+                (*left, *right) = (run[0].merged, END);
+            } else {
+                let n = symbols.merge_in_place(run_of_words, &self.pairs);
+                run_of_words[n..].fill(END);
+            }
         }
         let from = ids.len();
         // Room for all is there.
         ids.resize(from + words.len(), 0);
-        let out = &mut ids[from..];
-        let (mut start, mut n_out) = (0, 0);
-        for &end in &ends[..n] {
-            let run = &words[start..end as usize];
-            start = end as usize;
-            match *run {
-                [id] => {
-                    // Written in any case, then counted or not.
-                    out[n_out] = id;
-                    n_out += usize::from(id != END);
-                }
-                [left, right] => {
-                    let merged = self.pairs.get(left, right);
-                    let is_one = merged != Merged::NEVER;
-                    out[n_out] = if is_one { merged.id } else { left };
-                    out[n_out + 1] = right;
-                    n_out += 2 - usize::from(is_one);
-                }
-                _ => n_out += self.join_run(symbols, run, &mut out[n_out..]),
-            }
+        let mut n_out = from;
+        for &id in &*words {
+            ids[n_out] = id;
+            n_out += usize::from(id != END);
         }
-        ids.truncate(from + n_out);
-    }
-
-    /// Writes the tokens of a run of three or more; returns how many.
-    #[inline(never)]
-    fn join_run(&self, symbols: &mut Symbols, run: &[TokenId], out: &mut [TokenId]) -> usize {
-        if run.len() > MOST_AT_ONCE {
-            symbols.clear();
-            run.iter().for_each(|&id| symbols.push(id, 0));
-            symbols.merge(&self.pairs);
-            let n = symbols.ids.len();
-            out[..n].copy_from_slice(&symbols.ids);
-            return n;
-        }
-        // The merge of each left symbol with the next; the bits of `left_over` are the left symbols.
-        let mut tokens = [0; MOST_AT_ONCE];
-        let mut merges = [Merged::NEVER; MOST_AT_ONCE];
-        let n = run.len();
-        for (at, &id) in run.iter().enumerate() {
-            tokens[at] = id;
-            if at > 0 {
-                merges[at - 1] = self.pairs.get(run[at - 1], id);
-            }
-        }
-        let mut left_over = u32::MAX >> (u32::BITS - n as u32);
-        loop {
-            let (mut at, mut least) = (0, merges[0]);
-            for (place, &merged) in merges[..n].iter().enumerate().skip(1) {
-                // The first of equal ranks stays.
-                if merged.rank < least.rank {
-                    (at, least) = (place, merged);
-                }
-            }
-            if least == Merged::NEVER {
-                break;
-            }
-            tokens[at] = least.id;
-            let behind = left_over & (u32::MAX << 1 << at);
-            let right = behind.trailing_zeros() as usize & (MOST_AT_ONCE - 1);
-            left_over &= !(1 << right);
-            (merges[at], merges[right]) = (Merged::NEVER, Merged::NEVER);
-            let behind = behind & behind.wrapping_sub(1);
-            if behind != 0 {
-                let after = behind.trailing_zeros() as usize & (MOST_AT_ONCE - 1);
-                merges[at] = self.pairs.get(tokens[at], tokens[after]);
-            }
-            let before = left_over & !(u32::MAX << at);
-            if before != 0 {
-                let before = (u32::BITS - 1 - before.leading_zeros()) as usize & (MOST_AT_ONCE - 1);
-                merges[before] = self.pairs.get(tokens[before], tokens[at]);
-            }
-        }
-        let mut n_out = 0;
-        while left_over != 0 {
-            out[n_out] = tokens[left_over.trailing_zeros() as usize & (MOST_AT_ONCE - 1)];
-            left_over &= left_over - 1;
-            n_out += 1;
-        }
-        n_out
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn short_and_long_runs_merge_alike() {
-        let mut state = 5_u32;
-        let mut random = |below: u32| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 8) % below
-        };
-        let mut pairs = PairTable::with_capacity(0);
-        for rank in 0..60 {
-            pairs.insert(random(30), random(30), Merged { rank, id: random(40) });
-        }
-        let words = Bpe::new(
-            Vocab::from_pairs((0..=255).map(|byte| (vec![byte as u8], byte)).collect::<Vec<_>>()).unwrap(),
-            MergeOrder::List(Vec::new()),
-            BpeOptions::default(),
-        );
-        let superwords =
-            Superwords { words: WordEncoder::new(words.unwrap()), pairs, neighbours: Neighbours::new(0) };
-        let mut n_merged = 0;
-        for n in (3..=MOST_AT_ONCE).cycle().take(2000) {
-            let run: Vec<TokenId> = (0..n).map(|_| random(30)).collect();
-            let (mut symbols, mut ids) = (Symbols::default(), vec![0; n]);
-            let n_ids = superwords.join_run(&mut symbols, &run, &mut ids);
-            run.iter().for_each(|&id| symbols.push(id, 0));
-            symbols.merge(&superwords.pairs);
-            assert_eq!(ids[..n_ids], symbols.ids, "{run:?}");
-            n_merged += n - symbols.ids.len();
-        }
-        assert!(n_merged > 500, "{n_merged}");
+        ids.truncate(n_out);
     }
 }
