@@ -739,7 +739,7 @@ def train_bpe(
     superwords: Literal["auto"] | None = None,
     superwords_from: SupportsIndex | None = None,
     max_superword_words: SupportsIndex | None = None,
-    superword_rule: Literal["sentences", "lines"] | None = None,
+    superword_rule: Literal["sentences", "lines", "documents"] | None = None,
     checkpoint: _Path | None = None,
     resume: bool = False,
     checkpoint_seconds: float = 60.0,

@@ -40,11 +40,12 @@ use crate::memory::{self, MakeRoom};
 use crate::pipeline::Pipeline;
 #[cfg(feature = "train")]
 use crate::pipeline::hex;
+use crate::pre_tokenizer::PreTokenizer;
 use crate::progress::Progress;
 use run::SortedRun;
 
 /// Options for counting. Only `max_piece_bytes`, `line_ends` and `sample` affect the result.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CountOptions {
     /// The number of threads; `None` means [`default_threads`](crate::parallel::default_threads).
@@ -52,8 +53,9 @@ pub struct CountOptions {
     /// The memory for all tables together, in bytes. Beyond it, tables spill to `temp_dir`.
     pub max_memory: Option<u64>,
     /// Longer pieces are cut at character boundaries and counted in
-    /// [`Totals::pieces_cut`].
-    pub max_piece_bytes: usize,
+    /// [`Totals::pieces_cut`]. `None` means [`CountOptions::MAX_PIECE_BYTES`], but no limit for the
+    /// stretches of superwords, which are many pieces each.
+    pub max_piece_bytes: Option<usize>,
     /// Treats each document as a line, as SentencePiece does: drops its line feed, and appends
     /// [`LINE_END`] to its last piece.
     pub line_ends: bool,
@@ -67,22 +69,25 @@ impl CountOptions {
     /// Longer than any piece of natural text, and short enough for any trainer.
     pub const MAX_PIECE_BYTES: usize = 1 << 16;
 
+    /// The limit of the pieces of a pre-tokenizer.
+    ///
+    /// # Errors
+    /// [`Error::Option`] for one that is too small for a character.
+    pub(crate) fn max_piece_bytes(&self, pre_tokenizer: &PreTokenizer) -> Result<usize> {
+        match self.max_piece_bytes {
+            Some(most) if most < char::MAX.len_utf8() => Err(Error::Option {
+                option: "max_piece_bytes",
+                value: most.to_string(),
+                reason: format!("a character takes up to {} bytes", char::MAX.len_utf8()),
+            }),
+            Some(most) => Ok(most),
+            None if matches!(pre_tokenizer, PreTokenizer::Superwords { .. }) => Ok(usize::MAX),
+            None => Ok(Self::MAX_PIECE_BYTES),
+        }
+    }
+
     pub(crate) fn temp_dir(&self) -> PathBuf {
         self.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
-    }
-}
-
-impl Default for CountOptions {
-    fn default() -> Self {
-        let max_piece_bytes = Self::MAX_PIECE_BYTES;
-        Self {
-            threads: None,
-            max_memory: None,
-            max_piece_bytes,
-            line_ends: false,
-            sample: None,
-            temp_dir: None,
-        }
     }
 }
 

@@ -4,8 +4,7 @@
 use super::cl100k::Cl100k;
 use super::deepseek::{self, DeepSeek};
 use super::{
-    PreTokenizer, SuperwordPieces, bert, cl100k, google_bert, gpt2, metaspace, o200k, superwords,
-    unicode_scripts, whitespace,
+    PreTokenizer, bert, cl100k, google_bert, gpt2, metaspace, o200k, superwords, unicode_scripts, whitespace,
 };
 use crate::text::unicode::{flag, flags};
 
@@ -82,14 +81,17 @@ impl PreTokenizer {
             Self::Gpt2 { .. } => gpt2::cut_between,
             Self::Cl100k { .. } => cl100k::cut_between,
             Self::O200k | Self::Tekken => o200k::cut_between,
-            Self::Superwords { pieces } => match pieces {
-                SuperwordPieces::Gpt2 => |a, b| superwords::cut_between(gpt2::cut_between, a, b),
-                SuperwordPieces::Cl100k | SuperwordPieces::Cl100k1Digit => {
-                    |a, b| superwords::cut_between(cl100k::cut_between, a, b)
+            Self::Superwords { pieces } => match (pieces.pre_tokenizer(), pieces.crosses_lines()) {
+                (Self::Gpt2 { .. }, false) => |a, b| superwords::cut_between(gpt2::cut_between, a, b),
+                (Self::Cl100k { .. }, false) => |a, b| superwords::cut_between(cl100k::cut_between, a, b),
+                (_, false) => |a, b| superwords::cut_between(o200k::cut_between, a, b),
+                (Self::Gpt2 { .. }, true) => {
+                    |a, b| superwords::cut_between_across_lines(gpt2::cut_between, a, b)
                 }
-                SuperwordPieces::O200k | SuperwordPieces::Tekken => {
-                    |a, b| superwords::cut_between(o200k::cut_between, a, b)
+                (Self::Cl100k { .. }, true) => {
+                    |a, b| superwords::cut_between_across_lines(cl100k::cut_between, a, b)
                 }
+                (_, true) => |a, b| superwords::cut_between_across_lines(o200k::cut_between, a, b),
             },
             Self::Whitespace => whitespace::cut_between,
             Self::WhitespaceSplit => whitespace::cut_between_blank_free,

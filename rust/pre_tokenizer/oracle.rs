@@ -254,12 +254,21 @@ pub fn split(pre_tokenizer: &PreTokenizer, text: &str) -> Option<Vec<Range<usize
     Some(pieces)
 }
 
-/// Joins neighbouring pieces that are words or single punctuation characters.
+/// Joins neighbouring pieces that are words or single punctuation characters; across lines also white space,
+/// and line feeds behind punctuation.
 fn join_stretches(pieces: SuperwordPieces, text: &str, ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    let has_marks = matches!(pieces, SuperwordPieces::O200k | SuperwordPieces::Tekken);
+    let has_marks = matches!(pieces.pre_tokenizer(), PreTokenizer::O200k | PreTokenizer::Tekken);
     let in_word = |c: char| letter(c) || has_marks && flags(c) & flag::MARK != 0;
     let joins = |range: &Range<usize>| {
-        let characters: Vec<char> = text[range.clone()].chars().collect();
+        let mut characters: Vec<char> = text[range.clone()].chars().collect();
+        if pieces.crosses_lines() {
+            if characters.iter().all(|&c| space(c)) {
+                return true;
+            }
+            while characters.last().is_some_and(|&c| newline(c)) {
+                characters.pop();
+            }
+        }
         match characters[..] {
             [a, ..] if in_word(a) => true,
             [a, b, ..] if in_word(b) => !newline(a) && !number(a),

@@ -22,7 +22,7 @@ const fn metaspace(prepend: Prepend, split: bool) -> PreTokenizer {
 }
 
 /// All named pre-tokenizers.
-static NAMED: [(&str, PreTokenizer); 29] = [
+static NAMED: [(&str, PreTokenizer); 34] = [
     ("gpt2", PreTokenizer::Gpt2 { add_prefix_space: false }),
     ("gpt2-prefix-space", PreTokenizer::Gpt2 { add_prefix_space: true }),
     ("cl100k", cl100k(Digits::Three, false)),
@@ -38,6 +38,11 @@ static NAMED: [(&str, PreTokenizer); 29] = [
     ("cl100k-1digit-superwords", superwords(SuperwordPieces::Cl100k1Digit)),
     ("o200k-superwords", superwords(SuperwordPieces::O200k)),
     ("tekken-superwords", superwords(SuperwordPieces::Tekken)),
+    ("gpt2-superwords-across-lines", superwords(SuperwordPieces::Gpt2AcrossLines)),
+    ("cl100k-superwords-across-lines", superwords(SuperwordPieces::Cl100kAcrossLines)),
+    ("cl100k-1digit-superwords-across-lines", superwords(SuperwordPieces::Cl100k1DigitAcrossLines)),
+    ("o200k-superwords-across-lines", superwords(SuperwordPieces::O200kAcrossLines)),
+    ("tekken-superwords-across-lines", superwords(SuperwordPieces::TekkenAcrossLines)),
     ("whitespace", PreTokenizer::Whitespace),
     ("whitespace-split", PreTokenizer::WhitespaceSplit),
     ("bert", PreTokenizer::Bert),
@@ -61,7 +66,7 @@ const TIKTOKEN_CL100K: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++
 /// Patterns and the names of their splitters. A splitter is written to files as its first pattern,
 /// which means the same to tiktoken's engine and to that of tokenizers (Oniguruma).
 #[rustfmt::skip]
-static PATTERNS: [(&str, &str); 20] = [
+static PATTERNS: [(&str, &str); 25] = [
     ("gpt2", r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
     ("gpt2", r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
     ("gpt2", r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
@@ -82,6 +87,11 @@ static PATTERNS: [(&str, &str); 20] = [
     ("cl100k-1digit-superwords", r"(?:(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+| ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}]|[\r\n]))++|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
     ("o200k-superwords", r"(?:[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?| ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}]|[\r\n]))++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
     ("tekken-superwords", r"(?:[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*| ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}]|[\r\n]))++|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+    ("gpt2-superwords-across-lines", r"(?:'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}])|(?! \S)(?:\s+(?!\S)|\s+))++| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
+    ("cl100k-superwords-across-lines", r"(?:(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+| ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}])[\r\n]*+|(?! [^\s\p{L}\p{N}])(?:\s*[\r\n]+|\s+(?!\S)|\s+))++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+    ("cl100k-1digit-superwords-across-lines", r"(?:(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+| ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}])[\r\n]*+|(?! [^\s\p{L}\p{N}])(?:\s*[\r\n]+|\s+(?!\S)|\s+))++|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+    ("o200k-superwords-across-lines", r"(?:[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?| ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}])[\r\n]*+(?!/)|(?! [^\s\p{L}\p{N}])(?:\s*[\r\n]+|\s+(?!\S)|\s+))++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+    ("tekken-superwords-across-lines", r"(?:[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*| ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}])[\r\n]*+(?!/)|(?! [^\s\p{L}\p{N}])(?:\s*[\r\n]+|\s+(?!\S)|\s+))++|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
 ];
 
 impl PreTokenizer {

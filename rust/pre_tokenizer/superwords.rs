@@ -6,8 +6,12 @@
 //! punctuation characters) stays alone. So every stretch is made of whole pieces, and what the
 //! pre-tokenizer says about digits and line feeds holds for superwords, too.
 //!
+//! *Across lines*, white space and single punctuation characters with the line feeds after them are
+//! joinable, too; only numbers and several punctuation characters stay alone.
+//!
 //! `published` has the pattern of each family, in which a run of the joinable alternatives comes
-//! first. A published pattern looks ahead only within white space, which no stretch ends in.
+//! first. A published pattern looks ahead only within white space, which no stretch ends in, except
+//! across lines: so there the pieces of a stretch alone may differ from its pieces in the text.
 
 use std::ops::Range;
 
@@ -36,9 +40,44 @@ pub enum SuperwordPieces {
     O200k,
     /// `tekken`
     Tekken,
+    /// `gpt2`, across lines
+    Gpt2AcrossLines,
+    /// `cl100k`, across lines
+    Cl100kAcrossLines,
+    /// `cl100k-1digit`, across lines
+    #[serde(rename = "cl100k-1digit-across-lines")]
+    Cl100k1DigitAcrossLines,
+    /// `o200k`, across lines
+    O200kAcrossLines,
+    /// `tekken`, across lines
+    TekkenAcrossLines,
 }
 
 impl SuperwordPieces {
+    /// Whether line feeds are joined.
+    pub fn crosses_lines(self) -> bool {
+        matches!(
+            self,
+            Self::Gpt2AcrossLines
+                | Self::Cl100kAcrossLines
+                | Self::Cl100k1DigitAcrossLines
+                | Self::O200kAcrossLines
+                | Self::TekkenAcrossLines
+        )
+    }
+
+    /// The same pre-tokenizer, across lines.
+    #[must_use]
+    pub fn across_lines(self) -> Self {
+        match self {
+            Self::Gpt2 | Self::Gpt2AcrossLines => Self::Gpt2AcrossLines,
+            Self::Cl100k | Self::Cl100kAcrossLines => Self::Cl100kAcrossLines,
+            Self::Cl100k1Digit | Self::Cl100k1DigitAcrossLines => Self::Cl100k1DigitAcrossLines,
+            Self::O200k | Self::O200kAcrossLines => Self::O200kAcrossLines,
+            Self::Tekken | Self::TekkenAcrossLines => Self::TekkenAcrossLines,
+        }
+    }
+
     /// The family of a pre-tokenizer, or of stretches.
     pub fn of(pre_tokenizer: &PreTokenizer) -> Option<Self> {
         if let PreTokenizer::Superwords { pieces } = pre_tokenizer {
@@ -51,11 +90,15 @@ impl SuperwordPieces {
     /// The pre-tokenizer of the pieces.
     pub fn pre_tokenizer(self) -> PreTokenizer {
         match self {
-            Self::Gpt2 => PreTokenizer::Gpt2 { add_prefix_space: false },
-            Self::Cl100k => PreTokenizer::Cl100k { digits: Digits::Three, possessive: false },
-            Self::Cl100k1Digit => PreTokenizer::Cl100k { digits: Digits::One, possessive: false },
-            Self::O200k => PreTokenizer::O200k,
-            Self::Tekken => PreTokenizer::Tekken,
+            Self::Gpt2 | Self::Gpt2AcrossLines => PreTokenizer::Gpt2 { add_prefix_space: false },
+            Self::Cl100k | Self::Cl100kAcrossLines => {
+                PreTokenizer::Cl100k { digits: Digits::Three, possessive: false }
+            }
+            Self::Cl100k1Digit | Self::Cl100k1DigitAcrossLines => {
+                PreTokenizer::Cl100k { digits: Digits::One, possessive: false }
+            }
+            Self::O200k | Self::O200kAcrossLines => PreTokenizer::O200k,
+            Self::Tekken | Self::TekkenAcrossLines => PreTokenizer::Tekken,
         }
     }
 
@@ -101,9 +144,9 @@ impl SuperwordPieces {
 
     /// The characters of words.
     fn letters(self) -> Flags {
-        match self {
-            Self::Gpt2 | Self::Cl100k | Self::Cl100k1Digit => LETTER,
-            Self::O200k | Self::Tekken => LETTER | MARK,
+        match self.pre_tokenizer() {
+            PreTokenizer::O200k | PreTokenizer::Tekken => LETTER | MARK,
+            _ => LETTER,
         }
     }
 
@@ -119,6 +162,17 @@ impl SuperwordPieces {
     }
 
     fn joins_any(self, piece: &[u8]) -> bool {
+        if !self.crosses_lines() {
+            return self.joins_in_line(piece);
+        }
+        let mut in_line = piece;
+        while let [before @ .., b'\r' | b'\n'] = in_line {
+            in_line = before;
+        }
+        is_blank(piece) || self.joins_in_line(in_line)
+    }
+
+    fn joins_in_line(self, piece: &[u8]) -> bool {
         let letters = self.letters();
         let Some((first, n)) = flags_at(piece, 0) else { return false };
         if first & letters != 0 {
@@ -130,6 +184,12 @@ impl SuperwordPieces {
         let Some((second, m)) = flags_at(piece, n) else { return first & SPACE == 0 };
         second & letters != 0 || piece[0] == b' ' && second & (SPACE | NUMBER) == 0 && piece.len() == n + m
     }
+}
+
+/// Whether a piece is white space: no other has two blanks in front.
+fn is_blank(piece: &[u8]) -> bool {
+    let Some((first, n)) = flags_at(piece, 0) else { return false };
+    first & SPACE != 0 && flags_at(piece, n).is_none_or(|(second, _)| second & SPACE != 0)
 }
 
 /// Whether a piece is a word as BoundlessBPE joins them: letters with their marks, spaces, `_`, `'`
@@ -218,4 +278,10 @@ impl<F> Chunks<'_, F> {
 pub(super) fn cut_between(inner: fn(char, char) -> bool, before: char, after: char) -> bool {
     let stays_alone = |c: char| matches!(c, '\r' | '\n') || flags(c) & NUMBER != 0;
     (stays_alone(before) || stays_alone(after)) && inner(before, after)
+}
+
+/// The same across lines, where only digits stay alone.
+pub(super) fn cut_between_across_lines(inner: fn(char, char) -> bool, before: char, after: char) -> bool {
+    let is_number = |c: char| flags(c) & NUMBER != 0;
+    (is_number(before) || is_number(after)) && inner(before, after)
 }

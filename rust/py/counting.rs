@@ -52,7 +52,7 @@ impl Reading<'_> {
         CountOptions {
             threads: self.threads,
             max_memory: self.max_memory,
-            max_piece_bytes: self.max_piece_bytes.unwrap_or(defaults.max_piece_bytes),
+            max_piece_bytes: self.max_piece_bytes,
             line_ends: self.line_ends,
             sample: self.sample,
             ..defaults

@@ -25,7 +25,7 @@ use crate::corpus::{FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::progress::Progress;
-use crate::trainers::checkpoint::Checkpoint;
+use crate::trainers::checkpoint::{Checkpoint, Purpose};
 
 /// The approximate size of a batch of documents in bytes.
 const BATCH_BYTES: usize = 256 << 10;
@@ -87,6 +87,25 @@ impl<'py> Documents<'py> {
         }
     }
 
+    /// The paths of files of text, and the options to read them; `None` for all else.
+    pub fn files_of_text(&self, options: &SourceOptions) -> Option<(Vec<PathBuf>, FileOptions)> {
+        let Self::Files { files: Files { paths, byte_range }, .. } = self else { return None };
+        let format = match &options.format {
+            None => None,
+            Some(FileFormat::Text(format)) => Some(format.clone()),
+            Some(FileFormat::Parquet(_)) => return None,
+        };
+        let files = FileOptions {
+            format,
+            invalid_utf8: options.invalid_utf8,
+            shard: options.shard,
+            byte_range: byte_range.clone(),
+            max_line_bytes: options.max_line_bytes.unwrap_or(MAX_LINE_BYTES),
+            ..FileOptions::default()
+        };
+        Some((paths.clone(), files))
+    }
+
     fn of_source(source: &Bound<'py, PyAny>) -> PyResult<Self> {
         refuse_mapping(source, "source")?;
         let is_list = source.is_instance_of::<PyList>() || source.is_instance_of::<PyTuple>();
@@ -135,30 +154,9 @@ impl<'py> Documents<'py> {
         counting: &CountOptions,
         checkpoint: Option<&mut Checkpoint>,
     ) -> PyResult<WordCounts> {
-        match (self, checkpoint, options) {
-            (
-                Self::Files { files: Files { paths, byte_range }, from_list },
-                Some(checkpoint),
-                SourceOptions {
-                    format: format @ (None | Some(FileFormat::Text(_))),
-                    invalid_utf8,
-                    shard,
-                    max_line_bytes,
-                },
-            ) => {
-                let format = match format {
-                    Some(FileFormat::Text(format)) => Some(format),
-                    _ => None,
-                };
-                let max_line_bytes = max_line_bytes.unwrap_or(MAX_LINE_BYTES);
-                let files = FileOptions {
-                    format,
-                    invalid_utf8,
-                    shard,
-                    byte_range,
-                    max_line_bytes,
-                    ..FileOptions::default()
-                };
+        let files = self.files_of_text(&options);
+        match (self, checkpoint, files, options) {
+            (Self::Files { from_list, .. }, Some(checkpoint), Some((paths, files)), _) => {
                 let result = run(py, callback, |progress| {
                     checkpoint.count(&paths, files, pipeline, counting, progress)
                 });
@@ -167,6 +165,7 @@ impl<'py> Documents<'py> {
             (
                 Self::Files { files: Files { paths, byte_range: None }, .. },
                 Some(checkpoint),
+                None,
                 SourceOptions {
                     format: Some(FileFormat::Parquet(column)),
                     invalid_utf8,
@@ -177,7 +176,7 @@ impl<'py> Documents<'py> {
                 let column = ParquetColumn { paths, column, invalid_utf8 };
                 column.count(py, callback, pipeline, counting, checkpoint)
             }
-            (documents, _, options) => documents.run(py, options, callback, |source, progress| {
+            (documents, _, _, options) => documents.run(py, options, callback, |source, progress| {
                 word_counts::count(source, pipeline, counting, progress)
             }),
         }
@@ -278,9 +277,9 @@ impl ParquetColumn {
         let Some(done) = done else { return count(Files { paths: self.paths.clone(), byte_range: None }) };
         for (number, files) in (0..total).zip(shards.drain(..)).skip(done as usize) {
             let counts = count(files)?;
-            py.detach(|| checkpoint.save_part(&counts, total - number - 1))?;
+            py.detach(|| checkpoint.save_part(Purpose::Pieces, &counts, total - number - 1))?;
         }
-        run(py, callback, |progress| checkpoint.sum(counting, progress))
+        run(py, callback, |progress| checkpoint.sum(Purpose::Pieces, counting, progress))
     }
 }
 

@@ -1,5 +1,6 @@
 //! `superwords=` and `superwords_from=` of `train_bpe`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,13 +14,14 @@ use super::report::{PyTrainReport, Trained};
 use super::source::Documents;
 use super::tokenizer::PyTokenizer;
 use crate::corpus::word_counts::StretchCounts;
-use crate::corpus::{Source, url_of};
+use crate::corpus::{FileOptions, Source, url_of};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, SuperwordPieces};
 use crate::progress::Progress;
 use crate::tokenizer::Tokenizer;
 use crate::trainers::bpe::{BpeTrainer, TrainedMerges};
+use crate::trainers::checkpoint::Checkpoint;
 use crate::trainers::superwords::{SuperwordBegin, SuperwordOptions, SuperwordRule, SuperwordTraining};
 
 /// Takes the options of superwords; `None` if there are none.
@@ -56,7 +58,8 @@ pub(super) fn options(
     options.rule = match rule {
         None | Some("sentences") => SuperwordRule::Sentences,
         Some("lines") => SuperwordRule::Lines,
-        Some(other) => return refuse("superword_rule", other, "it is 'sentences' or 'lines'"),
+        Some("documents") => SuperwordRule::Documents,
+        Some(other) => return refuse("superword_rule", other, "it is 'sentences', 'lines' or 'documents'"),
     };
     Ok(Some(options))
 }
@@ -81,16 +84,11 @@ impl<'py> Text<'_, 'py> {
         }
     }
 
-    /// Refuses text that can be read only once, and a checkpoint.
-    pub fn check(&self, has_checkpoint: bool) -> PyResult<()> {
+    /// Refuses text that can be read only once.
+    pub fn check(&self) -> PyResult<()> {
         let refuse = |option, value: String, reason: &str| {
             Err(PyErr::from(Error::Option { option, value, reason: reason.to_owned() }))
         };
-        if has_checkpoint {
-            let reason = "superwords have no checkpoint; train without them with a checkpoint, then add them \
-                          with extend and superwords_from";
-            return refuse("checkpoint", "given".to_owned(), reason);
-        }
         let reason =
             "the text of superwords is read three times; pass files, or a list of texts, or count it";
         for object in [self.source, self.texts].into_iter().flatten() {
@@ -111,18 +109,34 @@ impl<'py> Text<'_, 'py> {
     }
 }
 
+/// What is read once: a source, or files with a checkpoint.
+enum Opened<'a> {
+    Source(&'a mut dyn Source),
+    Files(&'a [PathBuf], FileOptions, &'a mut Checkpoint),
+}
+
 impl Input<'_, '_> {
-    /// Calls `f` with the source of the text, or of the stretches.
+    /// Calls `f` with the text, or with the source of the stretches.
     fn read<T: Send>(
         &self,
         py: Python<'_>,
         reading: &Reading<'_>,
+        checkpoint: Option<&mut Checkpoint>,
         progress: Option<&Py<PyAny>>,
-        f: impl FnOnce(&mut dyn Source, &mut Progress) -> Result<T> + Send,
+        f: impl FnOnce(Opened<'_>, &mut Progress) -> Result<T> + Send,
     ) -> PyResult<T> {
-        match self {
-            Self::Text(text) => text.documents()?.run(py, reading.source_options()?, progress, f),
-            Self::Counts(counts) => run(py, progress, |progress| f(&mut counts.source(), progress)),
+        let text = match self {
+            Self::Text(text) => text,
+            Self::Counts(counts) => {
+                return run(py, progress, |progress| f(Opened::Source(&mut counts.source()), progress));
+            }
+        };
+        let (documents, options) = (text.documents()?, reading.source_options()?);
+        match (checkpoint, documents.files_of_text(&options)) {
+            (Some(checkpoint), Some((paths, files))) => {
+                run(py, progress, |progress| f(Opened::Files(&paths, files, checkpoint), progress))
+            }
+            _ => documents.run(py, options, progress, |source, progress| f(Opened::Source(source), progress)),
         }
     }
 }
@@ -157,13 +171,37 @@ pub(super) fn count_pieces(
 }
 
 /// The pipeline of stretches of a pipeline of pieces.
-pub(super) fn stretches_of(pipeline: &Pipeline) -> Result<Pipeline> {
-    Ok(SuperwordTraining::pipeline_of(pipeline)?.0)
+///
+/// # Errors
+/// [`Error::Option`] for a rule that is not trained from counts.
+pub(super) fn stretches_of(pipeline: &Pipeline, rule: SuperwordRule) -> Result<Pipeline> {
+    if rule == SuperwordRule::Documents {
+        return Err(Error::Option {
+            option: "superword_rule",
+            value: "documents".to_owned(),
+            reason: "counts of stretches do not say where their white space is cut; train from the text"
+                .to_owned(),
+        });
+    }
+    Ok(SuperwordTraining::pipeline_of(pipeline, rule)?.0)
 }
 
 /// The pipeline of the pieces, if that of a base has stretches.
-pub(super) fn pieces_of(pipeline: &Pipeline) -> Result<Pipeline> {
-    let (joined, pieces) = SuperwordTraining::pipeline_of(pipeline)?;
+///
+/// # Errors
+/// [`Error::Option`] for a base whose superwords cross what a rule forbids.
+pub(super) fn pieces_of(pipeline: &Pipeline, rule: SuperwordRule) -> Result<Pipeline> {
+    if let PreTokenizer::Superwords { pieces } = pipeline.pre_tokenizer
+        && pieces.crosses_lines()
+        && rule != SuperwordRule::Documents
+    {
+        return Err(Error::Option {
+            option: "superword_rule",
+            value: if rule == SuperwordRule::Lines { "lines" } else { "sentences" }.to_owned(),
+            reason: "the base joins words across lines; pass 'documents'".to_owned(),
+        });
+    }
+    let (joined, pieces) = SuperwordTraining::pipeline_of(pipeline, SuperwordRule::Sentences)?;
     let pre_tokenizer: PreTokenizer = SuperwordPieces::pre_tokenizer(pieces);
     Ok(Pipeline { pre_tokenizer, ..joined })
 }
@@ -176,9 +214,8 @@ pub(super) fn train(
     trainer: &BpeTrainer,
     unk_token: Option<&str>,
     base: Option<&Tokenizer>,
-    corpus: Corpus,
-    input: &Input<'_, '_>,
-    reading: &Reading<'_>,
+    (corpus, input, reading): (Corpus, &Input<'_, '_>, &Reading<'_>),
+    mut checkpoint: Option<Checkpoint>,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
     let Corpus { counts, seconds, sources } = corpus;
@@ -189,20 +226,37 @@ pub(super) fn train(
     let first_trainer = SuperwordTraining::first_phase(&options, trainer)?;
     let of_counts = matches!(input, Input::Counts(_));
     let mut training = run(py, progress, |progress| {
-        let first = first_trainer.train(counts.iter(), progress)?;
+        let first = match &mut checkpoint {
+            None => first_trainer.train(counts.iter(), progress)?,
+            Some(checkpoint) => first_trainer.train_resumable(&counts, checkpoint, progress)?,
+        };
         let training = SuperwordTraining::new(options, trainer, &pipeline, first)?;
         Ok(if of_counts { training.of_counts() } else { training })
     })?;
     drop(counts);
     let counting = reading.count_options();
-    input.read(py, reading, progress, |source, progress| {
-        training.add_neighbours(source, &counting, progress)
+    input.read(py, reading, checkpoint.as_mut(), progress, |text, progress| match text {
+        Opened::Source(source) => training.add_neighbours(source, &counting, progress),
+        Opened::Files(paths, files, checkpoint) => {
+            training.add_neighbours_of_files(paths, files, &counting, checkpoint, progress)
+        }
     })?;
+    if let Some(checkpoint) = &checkpoint {
+        training.resume_from(checkpoint);
+    }
     let trained: TrainedMerges = loop {
-        let segments = input.read(py, reading, progress, |source, progress| {
-            training.count_segments(source, &counting, progress)
+        let segments =
+            input.read(py, reading, checkpoint.as_mut(), progress, |text, progress| match text {
+                Opened::Source(source) => training.count_segments(source, &counting, progress),
+                Opened::Files(paths, files, checkpoint) => {
+                    training.count_segments_of_files(paths, files, &counting, checkpoint, progress)
+                }
+            })?;
+        let merged = run(py, progress, |progress| match &mut checkpoint {
+            None => training.merge(&segments, progress),
+            Some(checkpoint) => training.merge_resumable(&segments, checkpoint, progress),
         })?;
-        if let Some(trained) = run(py, progress, |progress| training.merge(&segments, progress))? {
+        if let Some(trained) = merged {
             break trained;
         }
     };
@@ -219,7 +273,7 @@ pub(super) fn train(
         dropped: Vec::new(),
         count_seconds: seconds,
         merge_seconds: started.elapsed().as_secs_f64(),
-        resumed: None,
+        resumed: checkpoint.and_then(|checkpoint| checkpoint.resumed().map(str::to_owned)),
         superwords_from: Some(training.begins_at()),
     };
     Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))

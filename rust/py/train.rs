@@ -32,7 +32,7 @@ use crate::py::foreign_kwargs;
 use crate::tokenizer::Tokenizer;
 use crate::trainers::bpe::{Alphabet, BpeTrainer, TieBreak, TrainedMerges, Unit};
 use crate::trainers::checkpoint::Checkpoint;
-use crate::trainers::superwords::SuperwordTraining;
+use crate::trainers::superwords::{SuperwordRule, SuperwordTraining};
 
 pub(super) fn default_pipeline() -> Result<Pipeline> {
     Ok(Pipeline::new(PreTokenizer::from_name("gpt2")?))
@@ -177,8 +177,8 @@ fn train(
 /// once the vocabulary has that many tokens (SuperBPE); with `superwords="auto"` pieces of one token
 /// each are joined as soon as they occur more often than any other pair (BoundlessBPE).
 /// A superword has at most `max_superword_words` words (4), and crosses no full stop or colon that a
-/// space follows (`superword_rule="sentences"`), or only no line feed (`"lines"`). The text is read
-/// three times.
+/// space follows (`superword_rule="sentences"`), or only no line feed (`"lines"`), or only no number and
+/// no end of a document (`"documents"`). The text is read three times.
 ///
 /// With `checkpoint`, a folder, training saves how far it is every `checkpoint_seconds`, or less
 /// often if saving takes more than 2 % of the time, and when it is interrupted. With `resume` it
@@ -265,7 +265,7 @@ pub(super) fn train_bpe(
         let mut superword_options =
             superwords::options(superwords, superwords_from, max_superword_words, superword_rule)?;
         if superword_options.is_some() {
-            text.check(checkpoint.is_some())?;
+            text.check()?;
         }
         let saving = Saving::new(checkpoint, resume, checkpoint_seconds)?;
         let line_ends = method == "sentencepiece";
@@ -347,11 +347,13 @@ pub(super) fn train_bpe(
         // Superwords are trained from counted stretches, or from a text that is cut at pieces first.
         let of_stretches = superword_options.is_some() && counts.is_some();
         let mut usual: fn() -> Result<Pipeline> = default_pipeline;
-        if of_stretches {
-            asked = asked.as_ref().map(superwords::stretches_of).transpose()?;
-            usual = || superwords::stretches_of(&default_pipeline()?);
-        } else if superword_options.is_some() {
-            asked = Some(superwords::pieces_of(&asked.map_or_else(default_pipeline, Ok)?)?);
+        if let Some(options) = superword_options.as_ref().filter(|_| of_stretches) {
+            let stretches = |pipeline: &Pipeline| superwords::stretches_of(pipeline, options.rule);
+            asked = asked.as_ref().map(stretches).transpose()?;
+            stretches(&default_pipeline()?)?;
+            usual = || superwords::stretches_of(&default_pipeline()?, SuperwordRule::Sentences);
+        } else if let Some(options) = &superword_options {
+            asked = Some(superwords::pieces_of(&asked.map_or_else(default_pipeline, Ok)?, options.rule)?);
         }
         let mut trainer = BpeTrainer {
             vocab_size: vocab_size.get(),
@@ -406,7 +408,10 @@ pub(super) fn train_bpe(
             options.min_frequency = min_frequency.get().max(min_count.get());
             SuperwordTraining::first_phase(options, &trainer)?;
         }
-        let mut checkpoint = saving.open(py, |dir, resume| trainer.checkpoint(dir, resume))?;
+        let mut checkpoint = saving.open(py, |dir, resume| match &superword_options {
+            None => trainer.checkpoint(dir, resume),
+            Some(options) => SuperwordTraining::checkpoint(options, &trainer, dir, resume),
+        })?;
         let (limits, progress) = ((&reading, min_count.get()), progress.as_ref());
         let (corpus, input) = match (given, stretches) {
             (Some(given), _) => {
@@ -423,7 +428,8 @@ pub(super) fn train_bpe(
         match superword_options {
             None => train(py, &trainer, unk_token, base, corpus, checkpoint, progress),
             Some(options) => {
-                superwords::train(py, options, &trainer, unk_token, base, corpus, &input, &reading, progress)
+                let from = (corpus, &input, &reading);
+                superwords::train(py, options, &trainer, unk_token, base, from, checkpoint, progress)
             }
         }
     })

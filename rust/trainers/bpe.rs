@@ -146,6 +146,17 @@ impl BpeTrainer {
     /// # Errors
     /// See [`Checkpoint`].
     pub fn checkpoint(&self, dir: &Path, resume: bool) -> Result<Checkpoint> {
+        self.checkpoint_of("BpeTrainer", &[], dir, resume)
+    }
+
+    /// A checkpoint of a training that begins with this one and has more options.
+    pub(crate) fn checkpoint_of(
+        &self,
+        trainer: &str,
+        more: &[(&'static str, &dyn Debug)],
+        dir: &Path,
+        resume: bool,
+    ) -> Result<Checkpoint> {
         let Self {
             vocab_size,
             min_frequency,
@@ -162,7 +173,7 @@ impl BpeTrainer {
             threads: _,
         } = self;
         let extend = extend.as_ref().map(Base::fingerprint);
-        let options: [(&'static str, &dyn Debug); 12] = [
+        let own: [(&'static str, &dyn Debug); 12] = [
             ("vocab_size", vocab_size),
             ("min_frequency", min_frequency),
             ("special_tokens", special_tokens),
@@ -176,7 +187,7 @@ impl BpeTrainer {
             ("tie_break", tie_break),
             ("extend", &extend),
         ];
-        Checkpoint::open(dir, resume, "BpeTrainer", &options)
+        Checkpoint::open(dir, resume, trainer, &[&own[..], more].concat())
     }
 
     /// Trains as [`BpeTrainer::train`] does, and saves the merges made so far to `checkpoint`, from

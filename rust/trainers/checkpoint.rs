@@ -10,6 +10,9 @@
 //!   distinct piece (`replay`), and Unigram finds its seeds again, which takes less time
 //!   than training.
 //!
+//! - While superwords are trained: also the counts of the parts that were read again for them
+//!   (`Purpose`), the SHA-256 of the segments, and the superwords made so far.
+//!
 //! Counts are only stored if counting took longer than the interval; otherwise the text is counted
 //! again. Options, inputs and counts are compared before training resumes, and all bytes are
 //! verified by SHA-256.
@@ -97,10 +100,35 @@ pub struct Checkpoint {
     resumed: Option<String>,
     /// Whether [`Checkpoint::count`] gave the counts.
     is_counted: bool,
+    /// Whether merges that are saved are superwords.
+    joins: bool,
     /// After so many writes, a test stops the process.
     #[cfg(test)]
     writes_left: usize,
 }
+
+/// What a text is read for: the pieces, or the readings of
+/// [`SuperwordTraining`](crate::trainers::superwords::SuperwordTraining).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Pieces,
+    Neighbours,
+    Segments,
+}
+
+impl Purpose {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pieces => "pieces",
+            Self::Neighbours => "neighbours",
+            Self::Segments => "segments",
+        }
+    }
+}
+
+/// Reads and counts a part of the files for a [`Purpose`].
+pub(crate) type CountPart<'a> =
+    dyn FnMut(&mut FileSource, &CountOptions, &mut Progress) -> Result<WordCounts> + 'a;
 
 /// The contents of the file.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -114,7 +142,26 @@ struct Saved {
     /// SHA-256 of all counts, once they are known.
     counts: Option<String>,
     state: Option<State>,
+    /// How far the text was read for superwords, by purpose.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    superword_texts: BTreeMap<String, SavedText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    superwords: Option<SavedSuperwords>,
 }
+
+/// The second phase of superwords.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedSuperwords {
+    /// Segments hold no neighbours that are rarer.
+    least: u64,
+    /// SHA-256 of all segments, once they are known.
+    segments: Option<String>,
+    merges: Vec<SavedMerge>,
+}
+
+/// Left, right and resulting id, and count.
+type SavedMerge = (TokenId, TokenId, TokenId, u64);
 
 /// How far text was counted.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -149,8 +196,7 @@ struct Part {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
-    /// Left, right and resulting id, and count.
-    Merges(Vec<(TokenId, TokenId, TokenId, u64)>),
+    Merges(Vec<SavedMerge>),
     Round(SavedRound),
 }
 
@@ -204,6 +250,7 @@ impl Checkpoint {
             cost: Duration::ZERO,
             resumed: None,
             is_counted: false,
+            joins: false,
             #[cfg(test)]
             writes_left: usize::MAX,
         };
@@ -255,16 +302,37 @@ impl Checkpoint {
         options: &CountOptions,
         progress: &mut Progress,
     ) -> Result<WordCounts> {
-        self.count_inputs(paths, files, pipeline, options, INPUT_BYTES, progress)
+        let mut count = |source: &mut FileSource, options: &CountOptions, progress: &mut Progress| {
+            word_counts::count(source, pipeline, options, progress)
+        };
+        self.count_for(Purpose::Pieces, paths, files, (pipeline, options), &mut count, progress)
     }
 
-    fn count_inputs<P: AsRef<Path>>(
+    /// [`Checkpoint::count`] for a purpose, whose counts `count` makes of the files.
+    ///
+    /// # Errors
+    /// As `count`; see [`Checkpoint`].
+    pub(crate) fn count_for<P: AsRef<Path>>(
         &mut self,
+        purpose: Purpose,
         paths: &[P],
         files: FileOptions,
-        pipeline: &Pipeline,
-        options: &CountOptions,
+        counting: (&Pipeline, &CountOptions),
+        count: &mut CountPart<'_>,
+        progress: &mut Progress,
+    ) -> Result<WordCounts> {
+        self.count_inputs(purpose, paths, files, counting, INPUT_BYTES, count, progress)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "2026-11: tests set the size of inputs")]
+    fn count_inputs<P: AsRef<Path>>(
+        &mut self,
+        purpose: Purpose,
+        paths: &[P],
+        files: FileOptions,
+        (pipeline, options): (&Pipeline, &CountOptions),
         input_bytes: u64,
+        count: &mut CountPart<'_>,
         progress: &mut Progress,
     ) -> Result<WordCounts> {
         let saved = files_of(paths)?;
@@ -273,7 +341,7 @@ impl Checkpoint {
         let mut source = FileSource::new(paths, files)?;
         let Some(saved) = saved else {
             // A pipe cannot be read again, so only all of its counts are compared.
-            return word_counts::count(&mut source, pipeline, options, progress);
+            return count(&mut source, options, progress);
         };
         text.files = saved;
         // A number of bytes is a share of all files, not of the rest.
@@ -281,9 +349,9 @@ impl Checkpoint {
         let options = &CountOptions { sample, ..options.clone() };
         source.cut_into(input_bytes, progress)?;
         text.total = source.n_left();
-        let done = self.begin_text(text)?;
+        let done = self.begin_text(purpose, text)?;
         source.skip(done);
-        self.count_parts(source, pipeline, options, progress)
+        self.count_parts(purpose, source, options, count, progress)
     }
 
     /// Begins to count `total` shards of files that another package reads, in this format; returns
@@ -305,34 +373,43 @@ impl Checkpoint {
         let Some(saved) = files_of(paths)? else { return Ok(None) };
         let mut named = text_options(files, pipeline, options)?;
         named.insert("format".to_owned(), format.to_owned());
-        self.begin_text(SavedText { options: named, files: saved, total, ..SavedText::default() }).map(Some)
+        let text = SavedText { options: named, files: saved, total, ..SavedText::default() };
+        self.begin_text(Purpose::Pieces, text).map(Some)
     }
 
     /// Compares the text with the one that was counted; returns how many inputs were counted.
-    fn begin_text(&mut self, text: SavedText) -> Result<u64> {
+    fn begin_text(&mut self, purpose: Purpose, text: SavedText) -> Result<u64> {
         self.is_counted = true;
-        if let Some(before) = &self.saved.text {
+        if let Some(before) = self.text(purpose) {
             self.compare_all(&before.options, &text.options)?;
             self.compare_files(&before.files, &text.files)?;
             self.compare("number of inputs", &before.total, &text.total)?;
-        } else if self.saved.state.is_some() {
+        } else if purpose == Purpose::Pieces && self.saved.state.is_some() {
             return Err(self.refused("it was made from counts, not from files of text".to_owned()));
         }
-        let text = self.saved.text.get_or_insert(text);
+        let text = match purpose {
+            Purpose::Pieces => self.saved.text.get_or_insert(text),
+            _ => self.saved.superword_texts.entry(purpose.name().to_owned()).or_insert(text),
+        };
         if text.done > 0 {
-            self.resumed = Some(format!("after {} of {} parts of the text", text.done, text.total));
+            let what = match purpose {
+                Purpose::Pieces => "",
+                _ => ", read again for superwords",
+            };
+            self.resumed = Some(format!("after {} of {} parts of the text{what}", text.done, text.total));
         }
         let done = text.done;
-        self.verify_parts()?;
+        self.verify_parts(purpose)?;
         Ok(done)
     }
 
     /// Counts the rest of the text, part by part; returns the sum of all parts.
     fn count_parts(
         &mut self,
+        purpose: Purpose,
         mut source: FileSource,
-        pipeline: &Pipeline,
         options: &CountOptions,
+        count: &mut CountPart<'_>,
         progress: &mut Progress,
     ) -> Result<WordCounts> {
         let pause = source.pause();
@@ -351,29 +428,55 @@ impl Checkpoint {
                 }
                 true
             };
-            let counts = word_counts::count(&mut source, pipeline, options, &mut Progress::new(&mut report))?;
-            if source.n_left() == 0 && stopped.is_none() && self.parts().is_empty() {
+            let counts = count(&mut source, options, &mut Progress::new(&mut report))?;
+            if source.n_left() == 0 && stopped.is_none() && self.parts(purpose).is_empty() {
                 return Ok(counts);
             }
-            self.save_part(&counts, source.n_left())?;
+            self.save_part(purpose, &counts, source.n_left())?;
             if stopped.is_some() {
                 return Err(Error::Cancelled);
             }
         }
-        self.sum(options, progress)
+        self.sum(purpose, options, progress)
     }
 
     /// The sum of all parts.
     ///
     /// # Errors
     /// See [`Checkpoint`].
-    pub(crate) fn sum(&self, options: &CountOptions, progress: &mut Progress) -> Result<WordCounts> {
-        let paths: Vec<PathBuf> = self.parts().iter().map(|part| self.part_path(part.number)).collect();
+    pub(crate) fn sum(
+        &self,
+        purpose: Purpose,
+        options: &CountOptions,
+        progress: &mut Progress,
+    ) -> Result<WordCounts> {
+        let parts = self.parts(purpose).iter();
+        let paths: Vec<PathBuf> = parts.map(|part| self.part_path(part.number)).collect();
         WordCounts::load_sum(&paths, &options.temp_dir(), progress)
     }
 
-    fn parts(&self) -> &[Part] {
-        self.saved.text.as_ref().map_or(&[], |text| &text.parts)
+    fn text(&self, purpose: Purpose) -> Option<&SavedText> {
+        match purpose {
+            Purpose::Pieces => self.saved.text.as_ref(),
+            _ => self.saved.superword_texts.get(purpose.name()),
+        }
+    }
+
+    fn text_mut(&mut self, purpose: Purpose) -> Option<&mut SavedText> {
+        match purpose {
+            Purpose::Pieces => self.saved.text.as_mut(),
+            _ => self.saved.superword_texts.get_mut(purpose.name()),
+        }
+    }
+
+    fn parts(&self, purpose: Purpose) -> &[Part] {
+        self.text(purpose).map_or(&[], |text| &text.parts)
+    }
+
+    /// The parts of all purposes.
+    fn all_parts(&self) -> impl Iterator<Item = &Part> {
+        let texts = self.saved.text.iter().chain(self.saved.superword_texts.values());
+        texts.flat_map(|text| &text.parts)
     }
 
     fn part_path(&self, number: u64) -> PathBuf {
@@ -384,26 +487,27 @@ impl Checkpoint {
     ///
     /// # Errors
     /// See [`Checkpoint`].
-    pub(crate) fn save_part(&mut self, counts: &WordCounts, n_left: u64) -> Result<()> {
+    pub(crate) fn save_part(&mut self, purpose: Purpose, counts: &WordCounts, n_left: u64) -> Result<()> {
         let started = Instant::now();
-        let number = self.parts().last().map_or(0, |part| part.number + 1);
+        let number = self.all_parts().map(|part| part.number + 1).max().unwrap_or(0);
         let path = self.part_path(number);
         counts.save(&path)?;
         let part = Part { number, sha256: sha256_of(&path)? };
-        if let Some(text) = &mut self.saved.text {
+        if let Some(text) = self.text_mut(purpose) {
             text.done = text.total - n_left;
             text.parts.push(part);
         }
         self.write()?;
         (self.cost, self.last) = (started.elapsed(), Instant::now());
-        if self.parts().len() < MAX_PARTS {
+        if self.parts(purpose).len() < MAX_PARTS {
             return Ok(());
         }
-        let old: Vec<PathBuf> = self.parts().iter().map(|part| self.part_path(part.number)).collect();
+        let parts = self.parts(purpose).iter();
+        let old: Vec<PathBuf> = parts.map(|part| self.part_path(part.number)).collect();
         let path = self.part_path(number + 1);
         word_counts::merge_files(&old, &path, 0, &mut Progress::silent())?;
         let part = Part { number: number + 1, sha256: sha256_of(&path)? };
-        if let Some(text) = &mut self.saved.text {
+        if let Some(text) = self.text_mut(purpose) {
             text.parts = vec![part];
         }
         self.write()?;
@@ -412,12 +516,12 @@ impl Checkpoint {
     }
 
     /// Verifies the parts, and deletes unlisted and obsolete ones that a killed process left.
-    fn verify_parts(&self) -> Result<()> {
-        let known: Vec<PathBuf> = self.parts().iter().map(|part| self.part_path(part.number)).collect();
+    fn verify_parts(&self, purpose: Purpose) -> Result<()> {
+        let known: Vec<PathBuf> = self.all_parts().map(|part| self.part_path(part.number)).collect();
         for path in part_files(&self.dir)?.iter().filter(|path| !known.contains(path)) {
             remove_file(path)?;
         }
-        for part in self.parts() {
+        for part in self.parts(purpose) {
             let path = self.part_path(part.number);
             if sha256_of(&path)? != part.sha256 {
                 let reason = format!("is damaged; delete the folder {}", self.dir.display());
@@ -450,10 +554,49 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// The merges that were saved.
-    pub(crate) fn take_merges(&mut self) -> Vec<Merge> {
-        let Some(State::Merges(merges)) = self.saved.state.take() else { return Vec::new() };
-        merges.into_iter().map(|(left, right, id, count)| Merge { left, right, id, count }).collect()
+    /// The merges that were saved. They stay saved while superwords are trained.
+    pub(crate) fn merges(&self) -> Vec<Merge> {
+        let merges = match &self.saved {
+            Saved { superwords: Some(superwords), .. } if self.joins => &superwords.merges,
+            Saved { state: Some(State::Merges(merges)), .. } if !self.joins => merges,
+            _ => return Vec::new(),
+        };
+        merges.iter().map(|&(left, right, id, count)| Merge { left, right, id, count }).collect()
+    }
+
+    /// The limit of the segments that were saved, if superwords are trained.
+    pub(crate) fn least(&self) -> Option<u64> {
+        self.saved.superwords.as_ref().map(|superwords| superwords.least)
+    }
+
+    /// Begins to count the segments of a limit; those of another limit are forgotten.
+    pub(crate) fn begin_segments(&mut self, least: u64) {
+        if self.least() != Some(least) {
+            self.saved.superword_texts.remove(Purpose::Segments.name());
+            self.saved.superwords = Some(SavedSuperwords { least, ..SavedSuperwords::default() });
+        }
+    }
+
+    /// Compares the segments with the saved superwords, before training continues from them.
+    ///
+    /// # Errors
+    /// See [`Checkpoint`].
+    pub(crate) fn begin_superwords(&mut self, segments: &WordCounts) -> Result<()> {
+        let hash = segments.fingerprint()?;
+        self.joins = true;
+        let Some(superwords) = &mut self.saved.superwords else { return Ok(()) };
+        let before = superwords.segments.replace(hash);
+        if before.is_some() && before != superwords.segments {
+            return Err(self.refused(
+                "the order of the words differs from that of the text it was made from; give the same text, \
+                 or another folder"
+                    .to_owned(),
+            ));
+        }
+        if !superwords.merges.is_empty() {
+            self.resumed = Some(format!("after {} superwords", superwords.merges.len()));
+        }
+        Ok(())
     }
 
     /// The round that was saved.
@@ -471,20 +614,25 @@ impl Checkpoint {
 
     /// Saves the merges made so far.
     pub(crate) fn save_merges(&mut self, merges: &[Merge]) -> Result<()> {
-        let merges = merges.iter().map(|merge| (merge.left, merge.right, merge.id, merge.count));
-        self.save(State::Merges(merges.collect()))
+        let merges = merges.iter().map(|merge| (merge.left, merge.right, merge.id, merge.count)).collect();
+        match &mut self.saved.superwords {
+            Some(superwords) if self.joins => superwords.merges = merges,
+            _ => self.saved.state = Some(State::Merges(merges)),
+        }
+        self.save()
     }
 
     /// Saves a round of Unigram.
     pub(crate) fn save_round(&mut self, round: SavedRound) -> Result<()> {
-        self.save(State::Round(round))
+        self.saved.state = Some(State::Round(round));
+        self.save()?;
+        self.saved.state = None;
+        Ok(())
     }
 
-    fn save(&mut self, state: State) -> Result<()> {
+    fn save(&mut self) -> Result<()> {
         let started = Instant::now();
-        self.saved.state = Some(state);
         self.write()?;
-        self.saved.state = None;
         (self.cost, self.last) = (started.elapsed(), Instant::now());
         Ok(())
     }
@@ -612,7 +760,9 @@ fn text_options(
     options: &CountOptions,
 ) -> Result<BTreeMap<String, String>> {
     let FileOptions { format, invalid_utf8, shard, byte_range, block_bytes: _, max_line_bytes: _ } = files;
-    let CountOptions { threads: _, max_memory: _, max_piece_bytes, line_ends, sample, temp_dir: _ } = options;
+    let CountOptions { threads: _, max_memory: _, max_piece_bytes: _, line_ends, sample, temp_dir: _ } =
+        options;
+    let max_piece_bytes = &options.max_piece_bytes(&pipeline.pre_tokenizer)?;
     let pipeline = pipeline.to_json()?;
     let mut named = named(&[
         ("format", format),

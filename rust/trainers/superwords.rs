@@ -24,13 +24,14 @@
 //! rarer pair than was kept, segments are counted again with a lower limit. The result does not
 //! depend on where stretches are cut.
 
+use std::fmt::Debug;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::corpus::Document;
-use crate::corpus::Source;
 use crate::corpus::word_counts::{CountOptions, Keys, WordCounts, count_keys, counted};
+use crate::corpus::{Document, FileOptions, FileSource, Source};
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::models::bpe::{Bpe, BpeOptions, END, MergeOrder, WordEncoder, WordScratch, has_several_words};
 use crate::pipeline::{Pieces, Pipeline};
 use crate::pre_tokenizer::{PreTokenizer, SuperwordPieces, is_word};
@@ -38,6 +39,7 @@ use crate::progress::Progress;
 use crate::text::Piece;
 use crate::text::simd::prefetch;
 use crate::trainers::bpe::{BpeTrainer, Merge, MergeStop, TrainedMerges, Unit};
+use crate::trainers::checkpoint::{Checkpoint, Purpose};
 use crate::trainers::pair_merging::by_count::ByCount;
 use crate::trainers::pair_merging::layout::SymbolLayout;
 use crate::trainers::pair_merging::merger::{self, Made, Reuse};
@@ -46,6 +48,7 @@ use crate::trainers::pair_merging::tokens::Tokens;
 use crate::trainers::pair_merging::window::{Next, Order};
 use crate::trainers::pair_merging::word_shape::{WordRules, WordShape};
 use crate::trainers::pair_merging::{Limits, by_weight};
+use crate::trainers::replay::{self, Replay, Written};
 use crate::vocab::{TokenId, Vocab};
 
 /// How superwords are trained.
@@ -54,7 +57,7 @@ use crate::vocab::{TokenId, Vocab};
 pub struct SuperwordOptions {
     /// When superwords begin.
     pub begin: SuperwordBegin,
-    /// The maximum number of words of a token; a word is a run of bytes other than spaces.
+    /// The maximum number of words of a token; a word is a run of bytes other than spaces and line feeds.
     pub max_words: usize,
     /// The marks that no superword crosses.
     pub rule: SuperwordRule,
@@ -85,6 +88,8 @@ pub enum SuperwordRule {
     Sentences,
     /// Line feeds only.
     Lines,
+    /// Nothing.
+    Documents,
 }
 
 /// How many sums of neighbours are kept.
@@ -126,11 +131,11 @@ pub struct SuperwordTraining {
 }
 
 impl SuperwordTraining {
-    /// The pipeline of a tokenizer with superwords, and the family of its pieces.
+    /// The pipeline of a tokenizer with superwords by a rule, and the family of its pieces.
     ///
     /// # Errors
     /// [`Error::Option`] for a pre-tokenizer without stretches.
-    pub fn pipeline_of(pipeline: &Pipeline) -> Result<(Pipeline, SuperwordPieces)> {
+    pub fn pipeline_of(pipeline: &Pipeline, rule: SuperwordRule) -> Result<(Pipeline, SuperwordPieces)> {
         let Some(pieces) = SuperwordPieces::of(&pipeline.pre_tokenizer) else {
             return Err(Error::Option {
                 option: "pre_tokenizer",
@@ -141,6 +146,7 @@ impl SuperwordTraining {
                         .to_owned(),
             });
         };
+        let pieces = if rule == SuperwordRule::Documents { pieces.across_lines() } else { pieces };
         let pre_tokenizer = PreTokenizer::Superwords { pieces };
         Ok((Pipeline { normalizer: pipeline.normalizer.clone(), pre_tokenizer }, pieces))
     }
@@ -168,6 +174,11 @@ impl SuperwordTraining {
         if options.max_words < 2 {
             let reason = "a superword has at least 2 words; pass 2 or more".to_owned();
             return refuse("max_superword_words", options.max_words.to_string(), reason);
+        }
+        if options.begin == SuperwordBegin::Auto && options.rule == SuperwordRule::Documents {
+            let reason = "auto joins words only, none of which holds a line feed; leave the rule out, or pass \
+                          superwords_from";
+            return refuse("superword_rule", "documents".into(), reason.into());
         }
         let mut first = trainer.clone();
         if let SuperwordBegin::At(size) = options.begin {
@@ -200,6 +211,26 @@ impl SuperwordTraining {
         Ok(first)
     }
 
+    /// A checkpoint of both phases in the folder `dir`.
+    ///
+    /// # Errors
+    /// See [`Checkpoint`].
+    pub fn checkpoint(
+        options: &SuperwordOptions,
+        trainer: &BpeTrainer,
+        dir: &Path,
+        resume: bool,
+    ) -> Result<Checkpoint> {
+        let SuperwordOptions { begin, max_words, rule, min_frequency } = options;
+        let named: [(&'static str, &dyn Debug); 4] = [
+            ("superwords", begin),
+            ("max_superword_words", max_words),
+            ("superword_rule", rule),
+            ("min_count", min_frequency),
+        ];
+        trainer.checkpoint_of("SuperwordTraining", &named, dir, resume)
+    }
+
     /// The second phase, after the first gave `first` on pieces of `pipeline`.
     ///
     /// # Errors
@@ -216,7 +247,7 @@ impl SuperwordTraining {
             first.tokens.truncate(n);
             first.merges.retain(|merge| (merge.id as usize) < n);
         }
-        let (pipeline, pieces) = Self::pipeline_of(pipeline)?;
+        let (pipeline, pieces) = Self::pipeline_of(pipeline, options.rule)?;
         let tokens = first.tokens.iter().enumerate();
         let tokens = tokens.filter_map(|(id, token)| Some((token.as_deref()?, id as TokenId))).collect();
         let base = trainer.extend.iter().flat_map(|base| &base.merges);
@@ -228,7 +259,7 @@ impl SuperwordTraining {
         let rules = WordRules {
             max_words: u32::try_from(options.max_words).unwrap_or(u32::MAX),
             max_length,
-            crosses_stops: options.rule == SuperwordRule::Lines,
+            crosses_stops: options.rule != SuperwordRule::Sentences,
         };
         let shapes = first.tokens.iter().map(|token| WordShape::of(token.as_deref().unwrap_or_default()));
         Ok(Self {
@@ -277,19 +308,70 @@ impl SuperwordTraining {
         options: &CountOptions,
         progress: &mut Progress,
     ) -> Result<()> {
-        let this = &*self;
+        self.read_neighbours(source, options, progress)?;
+        self.keep(self.first_least());
+        Ok(())
+    }
+
+    /// The same for files, and saves the sums of what was read to a checkpoint.
+    ///
+    /// # Errors
+    /// As [`crate::corpus::word_counts::count`]; see [`Checkpoint`].
+    pub fn add_neighbours_of_files<P: AsRef<Path>>(
+        &mut self,
+        paths: &[P],
+        files: FileOptions,
+        options: &CountOptions,
+        checkpoint: &mut Checkpoint,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let mut count = |source: &mut FileSource, options: &CountOptions, progress: &mut Progress| {
+            self.read_neighbours(source, options, progress)?;
+            self.take_sums()
+        };
+        let counting = (&self.pipeline, options);
+        let sums = checkpoint.count_for(Purpose::Neighbours, paths, files, counting, &mut count, progress)?;
+        for (cell, sum) in sums.iter() {
+            let cell = cell.iter().fold(0, |cell, &byte| cell << 8 | usize::from(byte));
+            let Some(cell) = self.sums.get(cell) else {
+                return Err(Error::Internal("a sum too many".to_owned()));
+            };
+            cell.store(sum, Ordering::Relaxed);
+        }
+        self.keep(self.first_least());
+        Ok(())
+    }
+
+    /// Keeps the neighbours of the segments that a checkpoint saved, where the first were too frequent.
+    pub fn resume_from(&mut self, checkpoint: &Checkpoint) {
+        if let Some(least) = checkpoint.least() {
+            self.keep(least);
+        }
+    }
+
+    fn read_neighbours(
+        &self,
+        source: &mut dyn Source,
+        options: &CountOptions,
+        progress: &mut Progress,
+    ) -> Result<()> {
         let keys = || -> Keys<'_> {
-            let mut runs = this.runs();
+            let mut runs = self.runs();
             Box::new(move |document, _| {
                 runs(document, &mut |ids, n| {
-                    this.add_pairs(ids, n);
+                    self.add_pairs(ids, n);
                     Ok(())
                 })
             })
         };
-        count_keys(source, &self.pipeline, options, &keys, progress)?;
-        self.keep(self.first_least());
-        Ok(())
+        count_keys(source, &self.pipeline, options, &keys, progress).map(drop)
+    }
+
+    /// The sums by cell, which begin again at 0.
+    fn take_sums(&self) -> Result<WordCounts> {
+        let sums = self.sums.iter().enumerate();
+        let sums = sums.map(|(cell, sum)| ((cell as u32).to_be_bytes(), sum.swap(0, Ordering::Relaxed)));
+        WordCounts::from_pairs(self.pipeline.clone(), sums)
     }
 
     /// Reads the text and counts the segments to merge.
@@ -310,11 +392,56 @@ impl SuperwordTraining {
         count_keys(source, &self.pipeline, options, &keys, progress)
     }
 
+    /// The same for files, and saves the segments of what was read to a checkpoint.
+    ///
+    /// # Errors
+    /// As [`crate::corpus::word_counts::count`]; see [`Checkpoint`].
+    pub fn count_segments_of_files<P: AsRef<Path>>(
+        &self,
+        paths: &[P],
+        files: FileOptions,
+        options: &CountOptions,
+        checkpoint: &mut Checkpoint,
+        progress: &mut Progress,
+    ) -> Result<WordCounts> {
+        checkpoint.begin_segments(self.least);
+        let mut count = |source: &mut FileSource, options: &CountOptions, progress: &mut Progress| {
+            self.count_segments(source, options, progress)
+        };
+        let counting = (&self.pipeline, options);
+        checkpoint.count_for(Purpose::Segments, paths, files, counting, &mut count, progress)
+    }
+
     /// Merges counted segments. Returns `None` if rarer segments are needed; then count them again.
     ///
     /// # Errors
     /// As [`BpeTrainer::train`].
     pub fn merge(&mut self, segments: &WordCounts, progress: &mut Progress) -> Result<Option<TrainedMerges>> {
+        self.run(segments, None, progress)
+    }
+
+    /// Merges as [`SuperwordTraining::merge`] does, and saves the superwords made so far to `checkpoint`, from
+    /// which merging continues if they were saved before.
+    ///
+    /// # Errors
+    /// As [`BpeTrainer::train`]; see [`Checkpoint`].
+    pub fn merge_resumable(
+        &mut self,
+        segments: &WordCounts,
+        checkpoint: &mut Checkpoint,
+        progress: &mut Progress,
+    ) -> Result<Option<TrainedMerges>> {
+        checkpoint.begin_segments(self.least);
+        checkpoint.begin_superwords(segments)?;
+        self.run(segments, Some(checkpoint), progress)
+    }
+
+    fn run(
+        &mut self,
+        segments: &WordCounts,
+        checkpoint: Option<&mut Checkpoint>,
+        progress: &mut Progress,
+    ) -> Result<Option<TrainedMerges>> {
         let n_first = self.first.tokens.len();
         let budget = self.vocab_size.saturating_sub(self.first.n_initial);
         let mut tokens = Tokens::by_words(self.rules);
@@ -324,8 +451,10 @@ impl SuperwordTraining {
                 tokens.set_length(id as TokenId, token.len());
             }
         }
-        let mut layout = layout_of(segments)?;
-        let made = Made { merges: Vec::new(), n_initial: n_first, checkpoint: None };
+        let made = Made::before(checkpoint, n_first);
+        let done = (tokens.len() + made.merges.len()) as u64;
+        let mut layout = layout_of(segments, &made.merges, (done, self.vocab_size as u64), progress)?;
+        replay::add_tokens(&mut tokens, &made.merges)?;
         let order = ByCount::new(self.order);
         let (merges, stop) = match self.options.begin {
             SuperwordBegin::At(_) => {
@@ -334,7 +463,9 @@ impl SuperwordTraining {
             }
             SuperwordBegin::Auto => {
                 let limits = Limits::new(n_first + budget, self.least, self.threads);
-                let order = Competing { order, race: Race::new(&self.first, budget) };
+                let mut race = Race::new(&self.first, budget);
+                race.n_super = made.merges.len();
+                let order = Competing { order, race };
                 merger::run(order, &mut layout, &mut tokens, &limits, Reuse::Skip, made, progress)?
             }
         };
@@ -550,16 +681,31 @@ fn cell(left: TokenId, right: TokenId) -> usize {
     (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - N_SUMS.trailing_zeros())) as usize
 }
 
-/// The segments as runs of symbols.
-fn layout_of(segments: &WordCounts) -> Result<SymbolLayout> {
+/// The segments as runs of symbols, after these merges.
+fn layout_of(
+    segments: &WordCounts,
+    merges: &[Merge],
+    at: (u64, u64),
+    progress: &mut Progress,
+) -> Result<SymbolLayout> {
     let pieces = by_weight(segments.iter())?;
+    let ids = |key: &[u8], f: &mut dyn FnMut(Option<TokenId>)| -> Result<()> {
+        let id = |id: &[u8]| id.iter().fold(0, |id, &byte| id << 8 | TokenId::from(byte));
+        key.chunks_exact(ID_BYTES).for_each(|key| f(Some(id(key))));
+        Ok(())
+    };
+    if !merges.is_empty() {
+        let mut replay = Replay::new(false);
+        replay.add(merges);
+        let written = Written { pieces: &pieces, symbols: ids, unknown_breaks: true };
+        return replay.layout(written, |_, _, _, _| (), at, progress);
+    }
     let n: usize = pieces.iter().map(|(key, _)| key.len() / ID_BYTES + 1).sum();
     let mut layout = SymbolLayout::with_slots(n)?;
-    let mut run = Vec::new();
+    let mut run: Vec<TokenId> = Vec::new();
     for (key, weight) in pieces {
-        for id in key.chunks_exact(ID_BYTES) {
-            memory::push(&mut run, id.iter().fold(0, |id, &byte| id << 8 | TokenId::from(byte)))?;
-        }
+        run.make_room(key.len() / ID_BYTES)?;
+        ids(key, &mut |id| run.extend(id))?;
         layout.push_run(&mut run, weight);
     }
     layout.check()

@@ -58,6 +58,12 @@ def superwords(words: str, rest: str, ends: str = "") -> str:
     return f"(?:{words}|{punctuation}{ends})++|{rest}"
 
 
+def superwords_across_lines(words: str, rest: str, ends: str, blanks: str, alone: str) -> str:
+    """The same with white space, but for the blank before an alternative that stays `alone`."""
+    punctuation = r" ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}])"
+    return f"(?:{words}|{punctuation}{ends}|(?! {alone})(?:{blanks}))++|{rest}"
+
+
 _CL100K_WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
 _O200K_WORDS = f"{_HEAD}*{_TAIL}+{_CONTRACTION}|{_HEAD}+{_TAIL}*{_CONTRACTION}"
 _TEKKEN_WORDS = f"{_HEAD}*{_TAIL}+|{_HEAD}+{_TAIL}*"
@@ -82,6 +88,20 @@ PATTERNS = {
             ("cl100k-1digit", _CL100K_WORDS, cl100k("")),
             ("o200k", _O200K_WORDS, O200K),
             ("tekken", _TEKKEN_WORDS, TEKKEN),
+        )
+    },
+    "gpt2-superwords-across-lines": superwords_across_lines(
+        r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+", GPT2, "", r"\s+(?!\S)|\s+", r"\S"
+    ),
+    **{
+        f"{name}-superwords-across-lines": superwords_across_lines(
+            words, pattern, r"[\r\n]*+" + ends, r"\s*[\r\n]+|\s+(?!\S)|\s+", r"[^\s\p{L}\p{N}]"
+        )
+        for name, words, pattern, ends in (
+            ("cl100k", _CL100K_WORDS, cl100k("{1,3}"), ""),
+            ("cl100k-1digit", _CL100K_WORDS, cl100k(""), ""),
+            ("o200k", _O200K_WORDS, O200K, "(?!/)"),
+            ("tekken", _TEKKEN_WORDS, TEKKEN, "(?!/)"),
         )
     },
 }

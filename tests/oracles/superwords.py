@@ -33,7 +33,7 @@ def encode(text: bytes, merges: Iterable[Pair]) -> Symbols:
 def may_join(pair: Pair, max_words: int, rule: str, max_token_length: float = float("inf")) -> bool:
     """Whether two tokens may become a superword."""
     left, right = pair
-    words = len([word for word in (left + right).split(b" ") if word])
+    words = len(re.findall(rb"[^ \r\n]+", left + right))
     crosses_stop = left.endswith((b".", b":")) and right.startswith(b" ")
     short = len(left + right) < max_token_length or len(left + right) == 2
     return words <= max_words and short and not (rule == "sentences" and crosses_stop)

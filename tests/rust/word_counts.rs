@@ -178,7 +178,7 @@ fn long_pieces_are_cut_between_characters() {
         (b"\x80\x80\x80\x80\x80\x80", 4, &[b"\x80\x80", b"\x80\x80\x80\x80"], 1),
     ];
     for &(piece, max_piece_bytes, parts, cut) in cases {
-        let options = with_threads(1).with(|it| it.max_piece_bytes = max_piece_bytes);
+        let options = with_threads(1).with(|it| it.max_piece_bytes = Some(max_piece_bytes));
         let words = count_with(&mut IterSource::from_documents([piece], InvalidUtf8::Bytes), &options);
         let mut expected = parts.to_vec();
         expected.sort();
@@ -186,7 +186,7 @@ fn long_pieces_are_cut_between_characters() {
         assert_eq!((words.totals().pieces_cut, words.totals().pieces), (cut, parts.len() as u64));
     }
     let mut source = IterSource::from_documents(["a"], InvalidUtf8::Error);
-    let options = with_threads(1).with(|it| it.max_piece_bytes = 3);
+    let options = with_threads(1).with(|it| it.max_piece_bytes = Some(3));
     let error = count(&mut source, &pipeline(), &options, &mut Progress::silent()).unwrap_err();
     assert!(matches!(error, Error::Option { option: "max_piece_bytes", .. }));
 }

@@ -25,6 +25,8 @@ PATIENCE = 120
 TRAINERS: dict[str, tuple[Callable[..., Tokenizer], dict[str, Any]]] = {
     "bpe": (train_bpe, {"vocab_size": 2000}),
     "bpe chars": (train_bpe, {"vocab_size": 1500, "unit": "chars", "tie_break": "bytes", "min_frequency": 3}),
+    "superwords": (train_bpe, {"vocab_size": 1500, "superwords_from": 300}),
+    "superwords auto": (train_bpe, {"vocab_size": 1500, "superwords": "auto"}),
     "bpe sentencepiece": (train_bpe, {"vocab_size": 1500, "method": "sentencepiece"}),
     "wordpiece": (train_wordpiece, {"vocab_size": 1500}),
     "wordpiece likelihood": (train_wordpiece, {"vocab_size": 800, "score": "likelihood"}),
@@ -274,6 +276,7 @@ def big(text: Path) -> Path:
         pytest.param(
             "train_bpe", {"vocab_size": 1000, "max_memory": 1 << 21, "threads": 1}, marks=pytest.mark.slow
         ),
+        ("train_bpe", {"vocab_size": 1000, "superwords_from": 600, "max_memory": 1 << 21, "threads": 2}),
         ("train_unigram", {"vocab_size": 500, "max_memory": 1 << 21, "threads": 2}),
     ],
 )

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 import sentitok
 from cli_runs import run, run_json
+from commands import environment
+from commands import run as run_apart
 from oracles import superwords as oracle
 from pages import ROOT, blocks, commands, prepare, run_all
 from sentitok import PreTokenizer, TrainError
@@ -22,7 +24,7 @@ FAMILIES = ("gpt2", "cl100k", "cl100k-1digit", "o200k", "tekken")
 
 #: Parts of texts that repeat phrases, and what superwords must not cross.
 WORDS = ["of", " the", " of", " a", ".", ":", ",", " and", "!!", " 12", "3", "\n", "  ", "the", "'s", " it"]
-WORDS += ["é", "中", " Ab"]
+WORDS += ["é", "中", " Ab", ";\n", "\n\n", "\t", "./"]
 texts = st.lists(
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=14).map("".join), min_size=1, max_size=8
 )
@@ -34,9 +36,10 @@ def model_of(tokenizer: sentitok.Tokenizer) -> tuple[list[bytes], list[tuple[byt
     return tokens, tokenizer.merges()
 
 
-def splits(family: str) -> tuple[oracle.Split, oracle.Split]:
+def splits(family: str, rule: str = "lines") -> tuple[oracle.Split, oracle.Split]:
     """The pieces of a family, and the stretches that `tokenizers` finds by the pattern."""
-    pattern = PreTokenizer(f"{family}-superwords").pattern
+    across = "-across-lines" if rule == "documents" else ""
+    pattern = PreTokenizer(f"{family}-superwords{across}").pattern
     splitter = tokenizers.pre_tokenizers.Split(tokenizers.Regex(pattern or ""), "isolated")
     return PreTokenizer(family).pieces, lambda text: [piece for piece, _ in splitter.pre_tokenize_str(text)]
 
@@ -48,7 +51,7 @@ def splits(family: str) -> tuple[oracle.Split, oracle.Split]:
     st.integers(258, 275),
     st.integers(1, 40),
     st.integers(2, 5),
-    st.sampled_from(["sentences", "lines"]),
+    st.sampled_from(["sentences", "lines", "documents"]),
     st.integers(0, 3),
     st.sampled_from(["huggingface", "bytes", "sentencepiece"]),
     st.sampled_from([None, 6]),
@@ -67,10 +70,12 @@ def test_superbpe_is_the_literal_algorithm(
         assert min_count > 1  # no piece is left
         return
     tokens, merges = oracle.superbpe(
-        documents, *splits(family), size + more, size, max_words=max_words, rule=rule, min_count=min_count,
-        tie_break=tie_break, max_token_length=max_length or float("inf"),
+        documents, *splits(family, rule), size + more, size, max_words=max_words, rule=rule,
+        min_count=min_count, tie_break=tie_break, max_token_length=max_length or float("inf"),
     )  # fmt: skip
     assert model_of(made) == (tokens, [(left, right) for left, right, _ in merges])
+    if rule == "documents":
+        return  # not from counts
     counts = sentitok.count(texts=documents, pre_tokenizer=f"{family}-superwords")
     from_counts = sentitok.train_bpe(
         counts=counts, vocab_size=size + more, superwords_from=size, max_superword_words=max_words,
@@ -304,6 +309,40 @@ def test_rules_and_limits_hold() -> None:
     assert any(b". " in (lines.id_to_bytes(id) or b"") for id in range(330, lines.vocab_size))
 
 
+def lines_of_code() -> list[str]:
+    """Documents of several lines, the same ones on every machine."""
+    rng = random.Random(60)
+    lines = ["    return x;\n", "}\n\n", "if (a) {\n", "\tint n;\r\n", "x = 12;\n", "// of the\n"]
+    return ["".join(rng.choices(lines, k=rng.randrange(3, 12))) for _ in range(300)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_superwords_cross_lines_by_rule(family: str, tmp_path: Path) -> None:
+    texts = lines_of_code()
+    options: dict[str, Any] = {"vocab_size": 420, "superwords_from": 330, "superword_rule": "documents"}
+    made = sentitok.train_bpe(texts=texts, pre_tokenizer=family, **options)
+    tokens = [made.id_to_bytes(id) or b"" for id in range(330, made.vocab_size)]
+    assert any(b"\n" in token.strip() for token in tokens)
+    assert not any(c in b"0123456789" for token in tokens for c in token)
+    made.save(tmp_path / "tokenizer.json")
+    reference = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    again = sentitok.Tokenizer.from_file(tmp_path / "tokenizer.json")
+    assert again.pre_tokenizer.name == f"{family}-superwords-across-lines"
+    rng = random.Random(4)
+    made_up = ["".join(rng.choice(WORDS) for _ in range(rng.randrange(1, 30))) for _ in range(500)]
+    for text in [*texts[:100], *made_up]:
+        expected = reference.encode(text)
+        assert made.encode(text).ids.tolist() == expected.ids == again.encode(text).ids.tolist(), text
+        assert [tuple(span) for span in made.encode(text).offsets("chars").tolist()] == expected.offsets
+    # A base that crosses lines is extended by the same rule.
+    more = sentitok.train_bpe(
+        texts=texts, extend=made, **options | {"vocab_size": 440, "superwords_from": 420}
+    )
+    assert more.merges()[: len(made.merges())] == made.merges()
+    with pytest.raises((ValueError, TrainError), match="documents"):
+        sentitok.train_bpe(texts=texts, extend=made, vocab_size=440, superwords_from=420)
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [
@@ -314,12 +353,12 @@ def test_rules_and_limits_hold() -> None:
         ({"max_superword_words": 3}, ["superwords_from"]),
         ({"superwords_from": 300, "max_superword_words": 1}, ["max_superword_words", "1"]),
         ({"superword_rule": "lines"}, ["superwords_from"]),
-        ({"superwords_from": 300, "superword_rule": "words"}, ["words", "sentences", "lines"]),
+        ({"superwords_from": 300, "superword_rule": "words"}, ["words", "sentences", "lines", "documents"]),
+        ({"superwords": "auto", "superword_rule": "documents"}, ["documents", "superwords_from"]),
         ({"superwords_from": 300, "pre_tokenizer": "whitespace"}, ["whitespace", "gpt2"]),
         ({"superwords_from": 300, "unit": "chars"}, ["chars"]),
         ({"superwords_from": 300, "end_of_word_suffix": "</w>"}, ["</w>"]),
         ({"superwords_from": 300, "method": "sentencepiece"}, ["superwords"]),
-        ({"superwords_from": 300, "checkpoint": "x"}, ["checkpoint", "extend"]),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], named: list[str]) -> None:
@@ -339,6 +378,14 @@ def test_text_must_be_readable_again() -> None:
         sentitok.train_bpe(counts=stretches, vocab_size=420, superwords_from=300, sample=0.5)
     with pytest.raises((ValueError, TrainError), match="gpt2"):
         sentitok.train_bpe(counts=stretches, vocab_size=420, superwords_from=300, pre_tokenizer="gpt2")
+    with pytest.raises((ValueError, TrainError), match="text"):
+        sentitok.train_bpe(
+            counts=stretches, vocab_size=420, superwords_from=300, superword_rule="documents",
+            pre_tokenizer="o200k",
+        )  # fmt: skip
+    across = sentitok.count(texts=corpus(5), pre_tokenizer="o200k-superwords-across-lines")
+    with pytest.raises((ValueError, TrainError), match="across-lines"):
+        sentitok.train_bpe(counts=across, vocab_size=420, superwords_from=300)
     base = sentitok.train_bpe(texts=corpus(), vocab_size=350, superwords="auto")
     with pytest.raises((ValueError, TrainError), match="superwords_from"):
         sentitok.train_bpe(texts=corpus(5), vocab_size=420, extend=base, superwords="auto")
@@ -378,8 +425,6 @@ def test_the_command_trains_what_the_library_trains(tmp_path: Path) -> None:
         (["corpus.txt", "--superwords", "always"], ["always", "auto"]),
         (["corpus.txt", "--superwords", "auto", "--superwords-from", "300"], ["--superwords-from"]),
         (["corpus.txt", "--superword-rule", "lines"], ["--superword-rule", "--superwords-from"]),
-        (["corpus.txt", "--superwords", "auto", "--dry-run"], ["--dry-run"]),
-        (["corpus.txt", "--superwords", "auto", "--checkpoint", "x"], ["--checkpoint", "--extend"]),
         (["corpus.txt", "--superwords", "auto", "--pre-tokenizer", "bert"], ["bert", "gpt2"]),
         (["--counts", "corpus.counts", "--superwords", "auto"], ["corpus.counts", "gpt2-superwords"]),
     ],
@@ -392,6 +437,25 @@ def test_what_the_command_refuses(flags: list[str], named: list[str], tmp_path: 
     assert len(done.err.splitlines()) == 1
     assert all(name in done.err for name in named), done.err
     assert not (tmp_path / "made.json").exists()
+
+
+def test_a_dry_run_tells_the_memory(tmp_path: Path) -> None:
+    text = (ROOT / "tests/data/corpus/sherlock-holmes.txt").read_text("utf-8")
+    (tmp_path / "corpus.txt").write_text(text * 4, "utf-8")
+    run_json(
+        "count", "corpus.txt", "--pre-tokenizer", "gpt2-superwords", "-o", "corpus.counts", cwd=tmp_path
+    )  # fmt: skip
+    flags = "--vocab 6000 --superwords-from 4000 --json -o made.json"
+    for source in ("corpus.txt", "--counts corpus.counts"):
+        # Each in a process of its own, whose peak is that of the training.
+        code, out, err = run_apart(f"train-bpe {source} {flags} --dry-run", cwd=tmp_path, env=environment())
+        assert code == 0, err
+        expected = json.loads(out)["estimated_memory_bytes"]
+        assert not (tmp_path / "made.json").exists()
+        code, out, err = run_apart(f"train-bpe {source} {flags}", cwd=tmp_path, env=environment())
+        assert code == 0, err
+        assert expected == pytest.approx(json.loads(out)["peak_memory_bytes"], rel=0.25)
+        (tmp_path / "made.json").unlink()
 
 
 def test_texts_that_grow_and_arrive_in_parts() -> None:

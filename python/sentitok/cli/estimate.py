@@ -6,11 +6,15 @@ between them (Heaps' law, pieces = k * bytes**beta) is extended to the whole. Co
 Training takes memory in proportion to the distinct pieces; how much for each depends on how alike they are.
 So a process trains on a sample of them, another one on half of the sample, and the line through both is
 extended to all. `benches/counts_scale.py estimate` compares the result with the peak of runs.
+
+Superwords are trained from stretches, of which pieces say nothing. So a process trains on those of the larger
+sample, another one on those of the smaller, and the growth between them is extended to the whole.
 """
 
 import json
 import math
 import os
+import shutil
 from binascii import a2b_base64
 from collections import Counter
 from collections.abc import Iterable
@@ -37,6 +41,9 @@ _ONE_OF = 16
 # Distinct pieces that a process trains on, or up to twice as many, and the least size of its vocabulary.
 _TRAINED = 50_000
 _LEAST_VOCAB = 500
+
+# Memory of superwords that does not depend on the text: sums of neighbours.
+_SUMS = 17 << 20
 
 # Memory of training for each byte of a piece where no sample can be trained on.
 _FOR_EACH_BYTE = 48
@@ -146,26 +153,119 @@ def _of_sample(
     command: str, pieces: _Pieces, sample: list[bytes], vocab_size: int, options: dict[str, Any]
 ) -> int | None:
     """Trains on a sample of the pieces in a process; returns the memory that it took, `None` if it failed."""
-    from concurrent.futures import BrokenExecutor
     from tempfile import TemporaryDirectory
+
+    vocab_size = min(vocab_size, max(round(vocab_size * len(sample) / max(pieces.n, 1)), _LEAST_VOCAB))
+    n = sum(int(line.rpartition(b" ")[2]) for line in sample)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "sample.counts"
+        path.write_bytes(_head_of(pieces.head, n) + b"".join(sample))
+        return _of_process(command, path, {"vocab_size": vocab_size, **options})
+
+
+def _head_of(head: bytes, n: int) -> bytes:
+    """The first line of a counts file of this many pieces."""
+    start = head.index(b"{")
+    about = json.loads(head[start:])
+    about["totals"]["pieces"] = n
+    return head[:start] + json.dumps(about, separators=(",", ":")).encode() + b"\n"
+
+
+def _of_process(command: str, counts: Path, options: dict[str, Any]) -> int | None:
+    """Trains on a counts file in a process; returns the memory that it took, `None` if it failed."""
+    from concurrent.futures import BrokenExecutor
 
     from sentitok import SentitokError
     from sentitok.adapters.processes import ProcessExecutor
 
-    vocab_size = min(vocab_size, max(round(vocab_size * len(sample) / max(pieces.n, 1)), _LEAST_VOCAB))
-    about = json.loads(pieces.head[pieces.head.index(b"{") :])
-    about["totals"]["pieces"] = sum(int(line.rpartition(b" ")[2]) for line in sample)
-    head = pieces.head[: pieces.head.index(b"{")] + json.dumps(about, separators=(",", ":")).encode() + b"\n"
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "sample.counts"
-        path.write_bytes(head + b"".join(sample))
-        with ProcessExecutor(1) as process:
-            trained = process.submit(train_sample, command, path, {"vocab_size": vocab_size, **options})
-            try:
-                memory: int = trained.result()
-            except (SentitokError, BrokenExecutor, MemoryError):
-                return None
+    with ProcessExecutor(1) as process:
+        trained = process.submit(train_sample, command, counts, options)
+        try:
+            memory: int = trained.result()
+        except (SentitokError, BrokenExecutor, MemoryError):
+            return None
     return memory
+
+
+def _of_superwords(
+    files: list[str],
+    counted: bool,
+    on_disk: int,
+    vocab_size: int,
+    pipeline: "tuple[str | None, str | PreTokenizer]",
+    reading: dict[str, Any],
+    options: dict[str, Any],
+) -> int:
+    """Returns the memory that training superwords is expected to take, without that of the program.
+
+    Raises:
+        UsageError: if a sample is too small to train on.
+    """
+    from tempfile import TemporaryDirectory
+
+    # Stretches across lines are no longer than those of the longest lines, and not trained from.
+    options = options | ({"superword_rule": "lines"} if options.get("superword_rule") == "documents" else {})
+    base = options.get("extend")
+    if base is not None:
+        pipeline = (None, base.pre_tokenizer)
+    times = max(1, math.ceil(on_disk / _SAMPLE_BYTES))
+    with TemporaryDirectory() as folder:
+        if counted:
+            stretches = _counted_stretches(Path(folder), files, times)
+        else:
+            stretches = _text_stretches(Path(folder), files, times, pipeline, reading)
+        found = [_of_process("train-bpe", path, {"vocab_size": vocab_size, **options}) for path in stretches]
+    sizes = [max(memory - _SUMS, 1) for memory in found if memory is not None]
+    if len(sizes) < len(found):
+        raise UsageError(
+            "--dry-run could not train superwords on a sample; leave --superwords-from and --superwords out, "
+            "or train"
+        )
+    growth = math.log2(sizes[0] / sizes[1]) if len(sizes) > 1 else 1.0
+    return _SUMS + round(sizes[0] * times ** min(1.0, max(0.0, growth)))
+
+
+def _text_stretches(
+    folder: Path, paths: list[str], n_shards: int, pipeline: "tuple[str | None, str | PreTokenizer]",
+    reading: dict[str, Any],
+) -> list[Path]:  # fmt: skip
+    """Counts the stretches of a sample of text, and of half of it."""
+    import sentitok
+
+    splitter = pipeline[1] if isinstance(pipeline[1], str) else pipeline[1].name
+    name = f"{splitter.partition('-superwords')[0]}-superwords"
+    reading = {**reading, "normalizer": pipeline[0], "pre_tokenizer": name}
+    made = []
+    for n in [1] if n_shards == 1 else [n_shards, 2 * n_shards]:
+        made.append(folder / f"{n}.counts")
+        sentitok.count(paths, shard=(0, n) if n > 1 else None, out=made[-1], **reading)
+    return made
+
+
+def _counted_stretches(folder: Path, files: list[str], one_of: int) -> list[Path]:
+    """Takes a sample of the lines of counts files of stretches, and half of it."""
+    import sentitok
+
+    path = Path(files[0])
+    if len(files) > 1:
+        path = folder / "all.counts"
+        sentitok.merge_counts(files, path)
+    made = []
+    for n in [1] if one_of == 1 else [one_of, 2 * one_of]:
+        made.append(folder / f"{n}.counts")
+        taken = 0
+        with path.open("rb") as file, (folder / "lines").open("wb+") as lines:
+            head = next(file, b"")
+            for line in file:
+                piece, _, count = line.rpartition(b" ")
+                if crc32(piece) % n == 0:
+                    taken += int(count)
+                    lines.write(line)
+            lines.seek(0)
+            with made[-1].open("wb") as out:
+                out.write(_head_of(head, taken))
+                shutil.copyfileobj(lines, out)
+    return made
 
 
 def train_sample(command: str, counts: Path, options: dict[str, Any]) -> int:
@@ -240,7 +340,12 @@ def estimate(
         value |= read
         threads = reading["threads"] or os.cpu_count() or 1
         counting = _of_counting(pieces, threads, reading["max_memory"])
-    training = _of_training(command, pieces, vocab_size, {**options, "threads": reading["threads"]})
+    words = {name: value for name, value in options.items() if "superword" not in name}
+    training = _of_training(command, pieces, vocab_size, {**words, "threads": reading["threads"]})
+    if words != options:
+        limits = {"threads": reading["threads"], "max_memory": reading["max_memory"]}
+        found = _of_superwords(files, bool(counts), on_disk, vocab_size, pipeline, reading, options | limits)
+        training = max(training, found)
     memory = program + max(counting, training) + (0 if counts else _AFTER_COUNTING)
     value |= {"estimated_distinct_pieces": pieces.n, "estimated_memory_bytes": memory}
     size = f"{number(on_disk)} on disk"

@@ -49,18 +49,18 @@ class Superwords:
         typer.Option(
             "--superword-rule",
             metavar="RULE",
-            help="What no superword crosses: sentences (a full stop or colon before a space, and line feeds) "
-            "or lines. [default: sentences]",
+            help="What no superword crosses: sentences (a full stop or colon before a space, and line "
+            "feeds), lines (line feeds), or documents (their ends). Numbers stay alone. "
+            "[default: sentences]",
             rich_help_panel="Superwords",
         ),
     ] = None
 
-    def options(self, vocab: int, *, dry_run: bool) -> dict[str, Any]:
+    def options(self, vocab: int) -> dict[str, Any]:
         """Returns them as the library takes them; empty without superwords.
 
         Args:
             vocab: the size of the vocabulary.
-            dry_run: whether training is only estimated.
 
         Raises:
             UsageError: if other options of the call exclude superwords.
@@ -82,14 +82,4 @@ class Superwords:
                 f"--superwords-from {self.superwords_from}: the vocabulary has {vocab:,} tokens, so none "
                 "would be a superword; give less, or a greater --vocab"
             )
-        if dry_run:
-            raise UsageError(
-                "--dry-run estimates training without superwords; leave them out (they take about four times "
-                "the memory)"
-            )
-        later = (
-            "superwords have no checkpoint; train without them with --checkpoint, then add them: "
-            "sentitok train-bpe FILE... --extend tokenizer.json --superwords-from SIZE"
-        )
-        refuse(later, "checkpoint", "resume")
         return {name: value for name, value in given.items() if value is not None}

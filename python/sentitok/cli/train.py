@@ -531,9 +531,6 @@ def run(
 
         refuse("--dry-run trains nothing, so there is no progress to save", "checkpoint", "resume")
         check_options(training)
-        given = training.limits | training.shape
-        # Superwords need the text, and take memory after the merges of words.
-        trained = {name: value for name, value in given.items() if "superword" not in name}
         estimate(
             training.train.__name__.replace("_", "-"),
             training.src or [],
@@ -542,7 +539,7 @@ def run(
             output,
             training.usual,
             options.counting(),
-            trained,
+            training.limits | training.shape,
         )
         return
     try:

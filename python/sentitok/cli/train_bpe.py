@@ -267,7 +267,7 @@ def train_bpe(
     if dry_run and method == "sentencepiece":
         raise UsageError("--dry-run estimates --method merges only")
     limits = {"min_frequency": min_frequency, "min_count": min_count}
-    limits |= superwords.options(vocab, dry_run=dry_run)
+    limits |= superwords.options(vocab)
     usual = (normalizer, splitter or "gpt2")
     if method == "sentencepiece":
         usual = (normalizer or "sentencepiece", splitter or "metaspace-never")

@@ -19,7 +19,6 @@ use crate::corpus::Source;
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::pipeline::Pipeline;
-use crate::pre_tokenizer::PreTokenizer;
 use crate::progress::{Progress, Stage};
 
 /// Follows the last piece of a line in counts with [`CountOptions::line_ends`]. SentencePiece ends
@@ -59,7 +58,7 @@ pub(crate) fn count_keys<'a>(
     progress: &mut Progress,
 ) -> Result<WordCounts> {
     // A key must not be cut.
-    let options = CountOptions { max_piece_bytes: usize::MAX, line_ends: false, ..options.clone() };
+    let options = CountOptions { max_piece_bytes: Some(usize::MAX), line_ends: false, ..options.clone() };
     count_by(source, pipeline, &options, Some(keys), progress)
 }
 
@@ -116,23 +115,7 @@ impl Counted {
         progress: &mut Progress,
     ) -> Result<Self> {
         pipeline.check()?;
-        if options.max_piece_bytes < char::MAX.len_utf8() {
-            return Err(Error::Option {
-                option: "max_piece_bytes",
-                value: options.max_piece_bytes.to_string(),
-                reason: format!("a character takes up to {} bytes", char::MAX.len_utf8()),
-            });
-        }
-        let mut options = options;
-        let mut of_stretches: CountOptions;
-        if matches!(pipeline.pre_tokenizer, PreTokenizer::Superwords { .. })
-            && options.max_piece_bytes == CountOptions::MAX_PIECE_BYTES
-        {
-            // A stretch is many pieces, each of which training may cut.
-            of_stretches = options.clone();
-            of_stretches.max_piece_bytes = usize::MAX;
-            options = &of_stretches;
-        }
+        let max_piece_bytes = options.max_piece_bytes(&pipeline.pre_tokenizer)?;
         let sample = options.sample.map(|sample| Sample::of(&sample, source)).transpose()?.flatten();
         // With line ends, parts of a line would each seem to end a line. A sample takes a document
         // or leaves it, so it must be whole.
@@ -148,8 +131,9 @@ impl Counted {
                 .map_while(|_| {
                     let (state, meter, sender) = (&state, &*meter, sender.clone());
                     parallel::spawn(scope, move || {
+                        let limits = (max_piece_bytes, threads);
                         let mut worker =
-                            Worker::new(pipeline, options, sample, threads, meter, keys.map(|keys| keys()));
+                            Worker::new(pipeline, options, sample, limits, meter, keys.map(|keys| keys()));
                         worker.work(state, &mut || Ok(()));
                         drop(sender);
                         worker
@@ -159,7 +143,9 @@ impl Counted {
             drop(sender);
             if workers.is_empty() {
                 // The system cannot start a thread, so the calling thread counts.
-                let mut worker = Worker::new(pipeline, options, sample, 1, &meter, keys.map(|keys| keys()));
+                let limits = (max_piece_bytes, 1);
+                let mut worker =
+                    Worker::new(pipeline, options, sample, limits, &meter, keys.map(|keys| keys()));
                 let mut tick = || progress.tick(Stage::Count, meter.done(), meter.total());
                 worker.work(&state, &mut tick);
                 return (vec![Ok(worker)], None);

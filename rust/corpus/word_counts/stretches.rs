@@ -49,6 +49,15 @@ impl StretchCounts {
                 ),
             });
         };
+        if pieces.crosses_lines() {
+            return Err(Error::Option {
+                option: "counts",
+                value: header.pipeline.pre_tokenizer.name().to_owned(),
+                reason: "these stretches do not say where their white space is cut; train from the text, or \
+                         count without across-lines"
+                    .to_owned(),
+            });
+        }
         if header.line_ends {
             return Err(Error::Option {
                 option: "counts",
@@ -73,7 +82,7 @@ impl StretchCounts {
         }
     }
 
-    /// A source of documents that are each a stretch with its count (`counted`).
+    /// A source of documents that are each a stretch behind its count (`counted`).
     pub fn source(&self) -> impl Source + '_ {
         let mut parts = self.parts.iter().zip(&self.sources);
         let mut open: Option<(Open<'_>, u64)> = None;
@@ -93,8 +102,7 @@ impl StretchCounts {
                     what: format!("the stretch {:?} times its weight", String::from_utf8_lossy(stretch)),
                 })?;
                 document.clear();
-                document.extend_from_slice(count.to_string().as_bytes());
-                document.push(b' ');
+                document.extend_from_slice(&count.to_le_bytes());
                 document.extend_from_slice(stretch);
                 if !sink.push(&document)? {
                     return Ok(true);
@@ -145,14 +153,11 @@ impl StretchCounts {
 /// # Errors
 /// [`Error::Internal`] for other documents.
 pub(crate) fn counted<'a>(document: Document<'a>) -> Result<(Document<'a>, u64)> {
-    let bytes = document.as_bytes();
-    let space = bytes.iter().position(|&byte| byte == b' ');
-    let count = space.and_then(|at| std::str::from_utf8(&bytes[..at]).ok()?.parse().ok());
-    let (Some(space), Some(count)) = (space, count) else {
+    let Some((count, stretch)) = document.as_bytes().split_first_chunk() else {
         return Err(Error::Internal("a stretch without a count".to_owned()));
     };
-    let stretch = &bytes[space + 1..];
-    Ok((std::str::from_utf8(stretch).map_or(Document::Bytes(stretch), Document::Text), count))
+    let document = std::str::from_utf8(stretch).map_or(Document::Bytes(stretch), Document::Text);
+    Ok((document, u64::from_le_bytes(*count)))
 }
 
 /// Counts that are being read.

@@ -106,7 +106,7 @@ impl<'a> Worker<'a> {
         pipeline: &'a Pipeline,
         options: &'a CountOptions,
         sample: Option<Sample>,
-        threads: usize,
+        (max_piece_bytes, threads): (usize, usize),
         meter: &'a Meter,
         keys: Option<Keys<'a>>,
     ) -> Self {
@@ -119,7 +119,7 @@ impl<'a> Worker<'a> {
             options,
             sample,
             meter,
-            max_piece_bytes: options.max_piece_bytes,
+            max_piece_bytes,
             budget,
             table: CountTable::new(),
             last: Vec::new(),

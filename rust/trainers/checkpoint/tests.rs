@@ -9,6 +9,7 @@ use crate::pre_tokenizer::PreTokenizer;
 use crate::trainers::bpe::{
     Alphabet, Base, BpeTrainer, ScoredTrained, SentencePieceBpeTrainer, TieBreak, TrainedMerges, Unit,
 };
+use crate::trainers::superwords::{SuperwordBegin, SuperwordOptions, SuperwordTraining};
 use crate::trainers::unigram::{Method, TrainedUnigram, UnigramTrainer};
 use crate::trainers::wordpiece::{Score, WordPieceTrainer};
 
@@ -238,6 +239,22 @@ fn counting_of_tables_ranges_and_samples_resumes() {
     }
 }
 
+/// Counts the pieces of files in inputs of some bytes.
+fn count_inputs<P: AsRef<Path>>(
+    checkpoint: &mut Checkpoint,
+    paths: &[P],
+    files: FileOptions,
+    (pipeline, options): (&Pipeline, &CountOptions),
+    input_bytes: u64,
+    progress: &mut Progress,
+) -> Result<WordCounts> {
+    let mut count = |source: &mut FileSource, options: &CountOptions, progress: &mut Progress| {
+        word_counts::count(source, pipeline, options, progress)
+    };
+    let counting = (pipeline, options);
+    checkpoint.count_inputs(Purpose::Pieces, paths, files, counting, input_bytes, &mut count, progress)
+}
+
 /// Counts files in inputs of 400 bytes, and stops after every `n` saves; compares with one count.
 fn check_counting(paths: &[PathBuf], files: &FileOptions, options: &CountOptions, least_starts: usize) {
     let pipeline = Pipeline::new(PreTokenizer::from_name("gpt2").unwrap());
@@ -260,7 +277,14 @@ fn check_counting(paths: &[PathBuf], files: &FileOptions, options: &CountOptions
                 true
             };
             let mut progress = Progress::new(&mut report);
-            match checkpoint.count_inputs(paths, files.clone(), &pipeline, options, 400, &mut progress) {
+            match count_inputs(
+                &mut checkpoint,
+                paths,
+                files.clone(),
+                (&pipeline, options),
+                400,
+                &mut progress,
+            ) {
                 Ok(counts) => break counts,
                 Err(Error::Cancelled) => assert!(starts < 1000),
                 Err(error) => panic!("{error}"),
@@ -270,6 +294,48 @@ fn check_counting(paths: &[PathBuf], files: &FileOptions, options: &CountOptions
         assert_eq!(counts, whole);
         // A process that is killed after every part comes to merge none.
         assert!(n == 1 || part_files(dir.path()).unwrap().len() <= MAX_PARTS + 1);
+    }
+}
+
+#[test]
+fn superwords_resume_after_every_save() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = texts(folder.path());
+    let pipeline = Pipeline::new(PreTokenizer::from_name("gpt2").unwrap());
+    let trainer = BpeTrainer { vocab_size: 320, ..BpeTrainer::default() };
+    let (files, counting) = (FileOptions::default, CountOptions::default());
+    let source = || FileSource::new(&paths, files()).unwrap();
+    for begin in [SuperwordBegin::At(280), SuperwordBegin::Auto] {
+        let options = SuperwordOptions::new(begin);
+        let first = SuperwordTraining::first_phase(&options, &trainer).unwrap();
+        let train = |checkpoint: Option<&mut Checkpoint>| -> Result<TrainedMerges> {
+            let silent = &mut Progress::silent();
+            let new = |first| SuperwordTraining::new(options.clone(), &trainer, &pipeline, first);
+            let Some(checkpoint) = checkpoint else {
+                let counts = word_counts::count(&mut source(), &pipeline, &counting, silent)?;
+                let mut training = new(first.train(counts.iter(), silent)?)?;
+                training.add_neighbours(&mut source(), &counting, silent)?;
+                loop {
+                    let segments = training.count_segments(&mut source(), &counting, silent)?;
+                    if let Some(trained) = training.merge(&segments, silent)? {
+                        return Ok(trained);
+                    }
+                }
+            };
+            let counts = checkpoint.count(&paths, files(), &pipeline, &counting, silent)?;
+            let mut training = new(first.train_resumable(&counts, checkpoint, silent)?)?;
+            training.add_neighbours_of_files(&paths, files(), &counting, checkpoint, silent)?;
+            training.resume_from(checkpoint);
+            loop {
+                let segments =
+                    training.count_segments_of_files(&paths, files(), &counting, checkpoint, silent)?;
+                if let Some(trained) = training.merge_resumable(&segments, checkpoint, silent)? {
+                    return Ok(trained);
+                }
+            }
+        };
+        let open = |dir: &Path, resume| SuperwordTraining::checkpoint(&options, &trainer, dir, resume);
+        check(&format!("{begin:?}"), &open, &train, 25);
     }
 }
 
@@ -359,7 +425,7 @@ fn changed_texts_and_parts_are_refused() {
         let mut checkpoint =
             opened(&|dir, resume| trainer.checkpoint(dir, resume), dir.path(), writes_left).unwrap();
         let (files, options) = (FileOptions::default(), CountOptions::default());
-        checkpoint.count_inputs(paths, files, &pipeline, &options, 400, &mut Progress::silent())
+        count_inputs(&mut checkpoint, paths, files, (&pipeline, &options), 400, &mut Progress::silent())
     };
     assert!(matches!(count(&paths, "gpt2", 9), Err(Error::Cancelled)));
     let message = |result: Result<WordCounts>| result.unwrap_err().to_string();
@@ -399,7 +465,8 @@ fn stopping_saves_what_was_counted() {
     let mut checkpoint = trainer.checkpoint(&dir, true).unwrap();
     let mut progress = Progress::new(&mut callback);
     let files = FileOptions::default;
-    let result = checkpoint.count_inputs(&[&path], files(), &pipeline, &options, 1 << 16, &mut progress);
+    let result =
+        count_inputs(&mut checkpoint, &[&path], files(), (&pipeline, &options), 1 << 16, &mut progress);
     drop(checkpoint);
     if result.is_ok() {
         return; // The machine is too fast for this test.
@@ -410,7 +477,8 @@ fn stopping_saves_what_was_counted() {
     assert!(text.done > 0 && text.done < text.total, "{} of {}", text.done, text.total);
     let mut checkpoint = trainer.checkpoint(&dir, true).unwrap();
     let silent = &mut Progress::silent();
-    let counts = checkpoint.count_inputs(&[&path], files(), &pipeline, &options, 1 << 16, silent).unwrap();
+    let counts =
+        count_inputs(&mut checkpoint, &[&path], files(), (&pipeline, &options), 1 << 16, silent).unwrap();
     assert_eq!(counts.totals().documents, 400_000);
     assert!(checkpoint.resumed().is_some());
 }

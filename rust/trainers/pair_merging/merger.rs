@@ -34,8 +34,7 @@ pub(crate) struct Made<'a> {
 impl<'a> Made<'a> {
     /// The merges of a checkpoint, if there are any.
     pub(crate) fn before(checkpoint: Option<&'a mut Checkpoint>, n_initial: usize) -> Self {
-        let mut checkpoint = checkpoint;
-        let merges = checkpoint.as_deref_mut().map(Checkpoint::take_merges).unwrap_or_default();
+        let merges = checkpoint.as_deref().map(Checkpoint::merges).unwrap_or_default();
         Self { merges, n_initial, checkpoint }
     }
 }

@@ -4,23 +4,25 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WordShape {
     bytes: u32,
-    /// Runs of bytes other than spaces.
+    /// Runs of bytes other than spaces and line feeds.
     words: u32,
     starts_with_space: bool,
-    ends_with_space: bool,
+    /// A space or a line feed.
+    starts_with_gap: bool,
+    ends_with_gap: bool,
     /// Whether it ends in a full stop or a colon.
     ends_with_stop: bool,
 }
 
 impl WordShape {
     pub(crate) fn of(token: &[u8]) -> Self {
-        let is_space = |byte: Option<&u8>| byte == Some(&b' ');
-        let words = token.split(|&byte| byte == b' ').filter(|word| !word.is_empty()).count();
+        let words = token.split(|&byte| is_gap(byte)).filter(|word| !word.is_empty()).count();
         Self {
             bytes: u32::try_from(token.len()).unwrap_or(u32::MAX),
             words: u32::try_from(words).unwrap_or(u32::MAX),
-            starts_with_space: is_space(token.first()),
-            ends_with_space: is_space(token.last()),
+            starts_with_space: token.first() == Some(&b' '),
+            starts_with_gap: token.first().is_some_and(|&byte| is_gap(byte)),
+            ends_with_gap: token.last().is_some_and(|&byte| is_gap(byte)),
             ends_with_stop: matches!(token.last(), Some(b'.' | b':')),
         }
     }
@@ -39,11 +41,16 @@ pub(crate) struct WordRules {
 impl WordRules {
     /// Whether two tokens may join.
     pub(crate) fn join(&self, left: WordShape, right: WordShape) -> bool {
-        let is_one = !left.ends_with_space && !right.starts_with_space && left.words > 0 && right.words > 0;
+        let is_one = !left.ends_with_gap && !right.starts_with_gap && left.words > 0 && right.words > 0;
         let words = left.words.saturating_add(right.words) - u32::from(is_one);
         let bytes = left.bytes.saturating_add(right.bytes);
         words <= self.max_words
             && (bytes == 2 || bytes < self.max_length)
             && (self.crosses_stops || !(left.ends_with_stop && right.starts_with_space))
     }
+}
+
+/// Whether a byte is between words.
+fn is_gap(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\r' | b'\n')
 }
