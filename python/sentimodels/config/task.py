@@ -1,8 +1,9 @@
 """`TASKS`: the table of all tasks that a model is trained for.
 
-To add one, write a file of `tasks/` with its section, a `TaskSection`, and a function that makes the task of
-a run, and add a row. A task of language models names a function of `models/language.py` too, which puts a
-head on a backbone. Modules are named, and imported when they are needed.
+To add one, write its section, a `TaskSection`; a file of `tasks/` with the task and a function that makes the
+task of a run; and a row. The sections are in `config/`, because `--help` imports them: with a section in
+`tasks/` it would import PyTorch. A task of language models also names a function of `models/language.py`,
+which puts a head on a backbone. Modules are named, and imported when they are needed.
 """
 
 from collections.abc import Callable

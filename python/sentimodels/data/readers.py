@@ -768,7 +768,8 @@ def _has_tabs(lines: list[str], suffix: str) -> bool:
     return bool(lines and "\t" in lines[0]) or suffix in (".tsv", ".tab")
 
 
-# By the names of `--format`.
+# By the names of `--format`. To add a row, write a function that makes an `OpenTable`: `_of_text` opens the
+# file for it, `_fixed` makes the table of rows with fixed columns.
 READERS: dict[str, Reader] = {
     "phrases": Reader(
         "Kaggle movie-review phrases (PhraseId, SentenceId, Phrase, Sentiment; no quoting)",

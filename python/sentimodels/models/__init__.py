@@ -1,14 +1,22 @@
 """The table of architectures, `build` and `build_backbone`.
 
 To add one: write `models/x.py` with a config and a module, and add a row here; `--arch`, `--arch auto`,
-`senti archs`, the exports and the contract tests read this table. A network is a `Backbone`: `build` adds a
-pooling and a head of classes (`nn/class_head.py`), other tasks their own heads. Only a classifier of
-transformers with its own head and a module with `fit(encoded, labels, seed)`, a bag of features, give logits
-(B, C) themselves; a bag learns in that call. A module
-is built from its config and `Inputs`, and called as `model(**batch.inputs())`, without `mask` where no row
-of the batch has padding. Its table of tokens is called `embedding`: the optimizer and `--init` know tables by
-their names (`training/optimizer.py`). A config with `features(texts)` brings its own encoding instead of a
-tokenizer. The file of an architecture is imported when its config or module is needed.
+`senti archs`, the exports and the contract tests read this table. `cnn.py` is a short example.
+
+A network is a `Backbone` (`nn/backbone.py`), from ids to states. Its config inherits `HeadConfig`, because
+`build` adds a pooling and a head of classes (`nn/class_head.py`), and `EmbeddingConfig` if the network calls
+`token_embedding` (`nn/embedding.py`). Other tasks add their own heads. Padding must not change the states of
+real tokens. The pooling `cls` reads a learned vector before the text (`n_prefix`). A config whose network
+puts none there refuses `cls`, as in `cnn.py`; otherwise the head reads the first token instead.
+
+Two kinds of module return logits (B, C) themselves: a bag of features, which learns in one call of
+`fit(encoded, labels, seed)`, and a classifier of transformers with its own head.
+
+A module is built from its config and `Inputs` (`text/vocabulary.py`), and called as
+`model(**batch.inputs())`, without `mask` where no row of the batch has padding. Its table of tokens is called
+`embedding`: the optimizer and `--init` know tables by their names (`training/optimizer.py`). A config with
+`features(texts)` brings its own encoding instead of a tokenizer. The file of an architecture is imported when
+its config or module is needed.
 """
 
 from collections.abc import Mapping

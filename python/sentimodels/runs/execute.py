@@ -1,14 +1,17 @@
 """`execute`: the one pipeline of every run, from its data to its run directory, and when it is resumed.
 
-    check      settings that cannot be are refused before processes start
-    prepare    files -> rows -> ids
-    build      the module, with drawn weights or those it starts from
-    task       batches, loss and the score that chooses the best weights
-    fit        the trainer's loop; what learns in closed form does so before
-    report     calibration, scores, baselines
-    save       weights, `run.json`, manifest
+    check               settings that cannot be are refused before processes start
+    prepare             files -> rows -> ids
+    build               the module, with drawn weights
+    make_task           batches, loss and the score that chooses the best weights
+    init_weights        the weights that the module starts from, if any
+    begin               files of before training
+    fit_closed_form     for what learns without steps
+    trainer().fit       the trainer's loop, which calls the task's `loss`
+    facts, scores       calibration, scores, baselines
 
-A `Recipe` says what a run of one kind needs for these steps; `sentimodels/recipes/` has one file each.
+These are methods of `Recipe`, which says what a run of one kind needs; `sentimodels/recipes/` has one file
+each. At the end `execute` saves weights, `run.json` and manifest.
 """
 
 import random
@@ -99,7 +102,8 @@ class Callbacks:
 class Recipe(ABC, Generic[Config]):
     """The steps of a run of one kind; an object is one run.
 
-    `execute` sets the attributes and calls the methods, in the order of their definition.
+    `execute` sets the attributes and calls the methods; the header of this file has the order. Only a plan
+    (`plan.py`) calls `shape`, `planned` and `fit_some`.
 
     Args:
         config: the run.
