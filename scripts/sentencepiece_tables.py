@@ -4,11 +4,14 @@ r"""Writes rust/normalizer/charsmap/tables.rs: the characters of SentencePiece's
     python scripts/sentencepiece_tables.py            # writes the file
     python scripts/sentencepiece_tables.py --check    # fails if it differs
 
-The rule sets of SentencePiece (`nfkc`, `nmt_nfkc` and their case-folded kin) follow from
-normal form KC of Unicode 17. The tables of rust/normalizer/frozen.rs have that of Unicode 9, so
-this file has the rest: characters assigned since, and simple case folding. Both are asked
-of the library itself, code point by code point. rust/normalizer/charsmap/published.rs
-makes the rules of them; tests/sentitok/test_sentencepiece_rules.py compares every one.
+The rule sets of SentencePiece (`nfkc`, `nmt_nfkc` and their case-folded kin) follow from normal form KC of
+Unicode 17. The tables of rust/normalizer/frozen.rs have that of Unicode 9, so this file has the
+rest: characters assigned since, and simple case folding. Both are asked of the library itself, code point by
+code point. rust/normalizer/charsmap/rules.rs makes the rules of them and compiles them to published/*.bin:
+
+    SENTITOK_WRITE_TABLES=1 cargo test published_files_hold_the_rules
+
+tests/sentitok/test_sentencepiece_rules.py compares every rule.
 """
 
 import argparse

@@ -4,10 +4,14 @@
 //! replacements that each end in NUL. The value of a rule is the offset of its replacement.
 //! [`Charsmap::new`] checks every index, so that a search can trust the units, and allocates
 //! nothing on the word of the header. `sentencepiece` and `precompiled` apply the rules to a text;
-//! `published` builds the rule sets that have a name.
+//! `published` has the rule sets that have a name, and `rules` builds them.
 
+#[cfg(test)]
 mod double_array;
 mod published;
+#[cfg(test)]
+mod rules;
+#[cfg(test)]
 #[rustfmt::skip]
 mod tables;
 
