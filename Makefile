@@ -151,7 +151,7 @@ test-slow: $(STAMP)/dev $(STAMP)/transformers-4 $(STAMP)/engines $(STAMP)/releas
 	PATH="$(CURDIR)/$(BIN):$$PATH" SENTITOK_THOROUGH=1 $(BIN)/python -m pytest tests -m ""
 
 # Runs each fuzz target for so many minutes and prints how often it ran; what it found interesting stays in
-# fuzz/corpus. Needs nightly Rust and `cargo install cargo-fuzz`.
+# fuzz/corpus. Needs nightly Rust and a C++ compiler.
 MINUTES ?= 2
 fuzz:
 	$(PYTHON) scripts/fuzz.py --minutes $(MINUTES)

@@ -52,7 +52,7 @@ impl Tokenizer {
             }
             if std::str::from_utf8(bytes).is_err() {
                 found.partial.push(id);
-            } else if !self.is_in_a_piece(self.model.in_a_word(bytes))? {
+            } else if !self.is_in_a_piece(bytes)? {
                 found.split.push(id);
             }
         }
@@ -62,16 +62,22 @@ impl Tokenizer {
     /// Whether some piece of the text that `token` represents holds all of it:
     /// alone, after a space, after a letter, or before one.
     fn is_in_a_piece(&self, token: &[u8]) -> Result<bool> {
-        let text = String::from_utf8_lossy(token).replace(SPACE_MARK, " ");
-        for (head, tail) in [("", ""), (" ", ""), ("a", ""), ("", "a"), ("a", "a")] {
-            let mut found = false;
-            self.pipeline.for_each_piece(&format!("{head}{text}{tail}"), |piece| {
-                // The search reads all of the token first, however short the piece.
-                found |= piece.len() >= token.len() && memchr::memmem::find(piece, token).is_some();
-                Ok(())
-            })?;
-            if found {
-                return Ok(true);
+        for token in self.model.spellings(token) {
+            let text = String::from_utf8_lossy(token);
+            // The mark of a space may stand for itself, where no stage replaces spaces.
+            let spaced = text.contains(SPACE_MARK).then(|| text.replace(SPACE_MARK, " "));
+            for text in spaced.as_deref().into_iter().chain([&*text]) {
+                for (head, tail) in [("", ""), (" ", ""), ("a", ""), ("", "a"), ("a", "a")] {
+                    let mut found = false;
+                    self.pipeline.for_each_piece(&format!("{head}{text}{tail}"), |piece| {
+                        // The search reads all of the token first, however short the piece.
+                        found |= piece.len() >= token.len() && memchr::memmem::find(piece, token).is_some();
+                        Ok(())
+                    })?;
+                    if found {
+                        return Ok(true);
+                    }
+                }
             }
         }
         Ok(false)
@@ -88,15 +94,23 @@ impl Model {
         }
     }
 
-    /// How a word spells the token: without the prefix.
-    fn in_a_word<'a>(&self, token: &'a [u8]) -> &'a [u8] {
-        match self {
-            Self::WordPiece(model) => {
-                let prefix = model.options().continuing_subword_prefix.as_bytes();
-                token.strip_prefix(prefix).filter(|rest| !rest.is_empty()).unwrap_or(token)
+    /// How words spell the token: without a prefix, a suffix, or both, and as it is.
+    fn spellings<'a>(&self, token: &'a [u8]) -> Vec<&'a [u8]> {
+        let (prefix, suffix) = match self {
+            Self::WordPiece(model) => (&*model.options().continuing_subword_prefix, ""),
+            Self::Bpe(model) => {
+                let options = model.options();
+                let prefix = options.continuing_subword_prefix.as_deref();
+                (prefix.unwrap_or(""), options.end_of_word_suffix.as_deref().unwrap_or(""))
             }
-            Self::Bpe(_) | Self::Unigram(_) => token,
-        }
+            Self::Unigram(_) => ("", ""),
+        };
+        let inner = token.strip_prefix(prefix.as_bytes()).unwrap_or(token);
+        let without_suffix = |text: &'a [u8]| text.strip_suffix(suffix.as_bytes()).unwrap_or(text);
+        let mut found = vec![without_suffix(inner), inner, without_suffix(token), token];
+        found.dedup();
+        found.retain(|text| !text.is_empty());
+        found
     }
 
     /// Whether a token represents no text: the unknown token, a byte

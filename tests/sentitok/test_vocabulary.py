@@ -50,6 +50,22 @@ def test_what_no_text_becomes_is_found(trained: Tokenizer, tmp_path: Path) -> No
     assert found["gaps"] == [size + 1]
 
 
+def test_affixes_and_marks_of_spaces_split_no_token() -> None:
+    """`cat</w>` is how the model spells the end of a word; a mark that no stage makes of a space is text."""
+    texts = ["the cat sat on the mat"] * 5
+    options = {"vocab_size": 80, "unit": "chars", "unk_token": "<unk>", "pre_tokenizer": "whitespace"}
+    for affix in ({"end_of_word_suffix": "</w>"}, {"continuing_subword_prefix": "##"}):
+        tokenizer = train_bpe(texts=texts, **options, **affix)
+        assert tokenizer.doctor()["split"] == []
+    marked = {
+        "pre_tokenizer": {"type": "Whitespace"},
+        "model": {"type": "WordLevel", "unk_token": "a", "vocab": {"a": 0, "▁b": 1, "a b": 2}},
+    }
+    tokenizer = Tokenizer.from_bytes(json.dumps(marked).encode())
+    assert tokenizer.encode("▁b").tokens == ["▁b"]
+    assert tokenizer.doctor()["split"] == [2]
+
+
 @given(data=st.data())
 def test_kept_texts_keep_their_tokens(data: st.DataObject, trained: Tokenizer) -> None:
     text = data.draw(st.sampled_from(TEXT.read_text("utf-8").splitlines()))
