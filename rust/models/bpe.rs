@@ -34,7 +34,7 @@ use std::fmt;
 
 use merge::PassOver;
 pub(crate) use merge::Symbols;
-use merge_boundaries::Cuts;
+use merge_boundaries::MergeBoundaries;
 pub use pairs::{Merged, PairTable};
 use scores::Scored;
 use space_as_mark::Spaced;
@@ -73,7 +73,7 @@ pub enum MergeOrder {
     Scores(Vec<f32>),
 }
 
-/// What a model does in addition to merging. The defaults are those of a byte-level
+/// Options of a model in addition to merging. The defaults are those of a byte-level
 /// tokenizer.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -92,9 +92,9 @@ pub struct BpeOptions {
     pub ignore_merges: bool,
     /// Probability to pass over a merge (BPE-dropout); 0 to 1.
     pub dropout: Option<f32>,
-    /// What each symbol but the first of a piece begins with.
+    /// The prefix of each symbol but the first of a piece.
     pub continuing_subword_prefix: Option<String>,
-    /// What the last symbol of a piece ends with.
+    /// The suffix of the last symbol of a piece.
     pub end_of_word_suffix: Option<String>,
     /// With [`MergeOrder::Scores`]: tokens that no text becomes. The unknown
     /// token and those of byte fallback are so anyway.
@@ -129,7 +129,7 @@ pub struct Bpe {
     unk_id: Option<TokenId>,
     symbols: SymbolTable,
     /// For models that need no affixes and know all bytes, and for scores.
-    cuts: Option<Cuts>,
+    boundaries: Option<MergeBoundaries>,
     /// Whether a piece may be cut before its `▁`.
     cuts_words: bool,
     /// For [`MergeOrder::Scores`].
@@ -137,7 +137,7 @@ pub struct Bpe {
     max_token_len: usize,
     /// Whether symbols are bytes, all known, without affixes.
     plain_bytes: bool,
-    /// What no piece becomes by being its text: special tokens, ids ascending.
+    /// Tokens that no piece equals: special tokens, ids ascending.
     excluded: Vec<TokenId>,
     /// See [`Bpe::spaced`].
     spaced: Spaced,
@@ -244,14 +244,15 @@ impl Bpe {
         let cuts_words = options.unit == Unit::Chars
             && order != MergeOrder::Ranks
             && !options.ignore_merges
-            && cut_by.filter(marks).is_some_and(Cuts::at_words);
-        let make_cuts = || cut_by.map(|tokens| Cuts::new(tokens, options.unit == Unit::Chars));
+            && cut_by.filter(marks).is_some_and(MergeBoundaries::at_words);
+        let make_boundaries =
+            || cut_by.map(|tokens| MergeBoundaries::new(tokens, options.unit == Unit::Chars));
         let emits_tokens = plain_bytes && (order == MergeOrder::Ranks || options.ignore_merges);
         let make_tokens = || emits_tokens.then(|| TokensByKey::new(&vocab));
-        let (cuts, tokens) = if vocab.len() < PARALLEL_TOKENS {
-            (make_cuts(), make_tokens())
+        let (boundaries, tokens) = if vocab.len() < PARALLEL_TOKENS {
+            (make_boundaries(), make_tokens())
         } else {
-            parallel::both(make_cuts, make_tokens)
+            parallel::both(make_boundaries, make_tokens)
         };
         let superwords = match &order {
             MergeOrder::List(merges) if plain_bytes && !options.ignore_merges => {
@@ -261,7 +262,7 @@ impl Bpe {
         };
         Ok(Self {
             superwords,
-            cuts,
+            boundaries,
             symbols: SymbolTable { chars, tokens },
             cuts_words,
             scored,
@@ -283,7 +284,7 @@ impl Bpe {
     #[must_use]
     fn cutting_words(mut self) -> Self {
         if self.plain_bytes {
-            self.cuts = Some(Cuts::new(&self.vocab, true));
+            self.boundaries = Some(MergeBoundaries::new(&self.vocab, true));
         }
         self
     }

@@ -1,4 +1,4 @@
-//! `Encoding`: what one text, or a pair, became.
+//! `Encoding`: the encoding of one text, or of a pair.
 //!
 //! Holds the ids as the array that Python gets, and what the rest is made of
 //! when it is asked for: spans, the texts they lie in, the tokens' spelling.
@@ -24,12 +24,12 @@ use super::html;
 use super::spans::Source;
 use super::text::{Errors, Text};
 use crate::memory;
-use crate::py::gil_slices::{Turns, numbers};
+use crate::py::gil_slices::{GilSlices, numbers};
 use crate::tokenizer::encoding::{Encoding, OffsetUnit, SourceTexts, TrimWidths};
 use crate::tokenizer::{Input, ResumePoint, Tokenizer};
 use crate::vocab::TokenId;
 
-/// What spells the ids.
+/// The source of the spelling of ids.
 pub(super) enum Spelling {
     /// The tokenizer that made them.
     Tokenizer(Arc<Tokenizer>),
@@ -89,7 +89,7 @@ pub(super) enum EarlierText<'a> {
 }
 
 impl PyEncoding {
-    /// What a call made of a text, or of two where `second` are the ids of the other.
+    /// An encoding of a text, or of two where `second` are the ids of the other.
     pub fn new(
         py: Python<'_>,
         ids: Vec<TokenId>,
@@ -154,7 +154,7 @@ impl PyEncoding {
         Ok(made)
     }
 
-    /// What a longer text continues, if this is what `tokenizer` made of one text.
+    /// The earlier encoding that a longer text continues, if `tokenizer` made this one of one text.
     pub fn earlier<'a>(
         &'a self,
         py: Python<'a>,
@@ -255,10 +255,10 @@ impl PyEncoding {
     fn surfaces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         entry(|| {
             let tokens = self.spelled(py)?;
-            let mut turns = Turns::default();
+            let mut slices = GilSlices::default();
             for (place, text) in self.surfaces_found(py)?.iter() {
                 tokens.set_item(place, text)?;
-                turns.after(py, 1)?;
+                slices.after(py, 1)?;
             }
             Ok(tokens)
         })

@@ -18,13 +18,13 @@ const TURN: Duration = Duration::from_millis(6);
 
 /// Counts objects, and releases the interpreter at intervals.
 #[derive(Default)]
-pub(super) struct Turns {
+pub(super) struct GilSlices {
     done: usize,
     /// Set after the first slice, because reading the clock takes as long as a short call.
     since: Option<Instant>,
 }
 
-impl Turns {
+impl GilSlices {
     /// Counts objects that were created or read.
     #[inline]
     pub fn after(&mut self, py: Python<'_>, objects: usize) -> PyResult<()> {
@@ -53,7 +53,7 @@ where
 {
     let mut items = items.into_iter();
     let all = PyList::empty(py);
-    let mut turns = Turns::default();
+    let mut slices = GilSlices::default();
     loop {
         let mut n = 0;
         for item in items.by_ref().take(PART) {
@@ -63,7 +63,7 @@ where
         if n == 0 {
             return Ok(all);
         }
-        turns.after(py, n)?;
+        slices.after(py, n)?;
     }
 }
 

@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyList, PyString};
 use super::numbers;
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::py::gil_slices::Turns;
+use crate::py::gil_slices::GilSlices;
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
@@ -16,7 +16,7 @@ use crate::vocab::TokenId;
 /// read.
 const MOST_TRUSTED: usize = 1 << 12;
 
-/// What to do with ids that have no token.
+/// The treatment of ids that have no token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unknown {
     /// Raise an error.
@@ -92,7 +92,7 @@ fn from_objects<'py>(
     errors: Unknown,
     py: Python<'py>,
 ) -> PyResult<Vec<TokenId>> {
-    let mut turns = Turns::default();
+    let mut slices = GilSlices::default();
     for object in objects {
         let object = object?;
         match extract_one(&object, max) {
@@ -109,7 +109,7 @@ fn from_objects<'py>(
             }
             Ok(_) | Err(_) => {}
         }
-        turns.after(py, 1)?;
+        slices.after(py, 1)?;
     }
     Ok(ids)
 }

@@ -13,7 +13,7 @@ use crate::memory;
 use crate::normalizer::Aligned;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, SplitPattern};
-use crate::py::gil_slices::{Turns, list};
+use crate::py::gil_slices::{GilSlices, list};
 use crate::text::pattern::StepBudget;
 use crate::tokenizer::encoding::char_offsets;
 
@@ -149,11 +149,11 @@ impl PyPreTokenizer {
                     memory::push(&mut ends, all.len())
                 })
             })?;
-            let (mut turns, mut start) = (Turns::default(), 0);
+            let (mut slices, mut start) = (GilSlices::default(), 0);
             let pieces = PyList::empty(py);
             for end in ends {
                 pieces.append(string(py, &String::from_utf8_lossy(&all[start..end]))?)?;
-                turns.after(py, 1)?;
+                slices.after(py, 1)?;
                 start = end;
             }
             Ok(pieces)

@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyString, PyTuple};
 use super::text::{Errors, Text, text_of_row};
 use super::texts::{Texts, refuse_mapping};
 use crate::memory;
-use crate::py::gil_slices::Turns;
+use crate::py::gil_slices::GilSlices;
 use crate::tokenizer::encoding::Side;
 use crate::tokenizer::{TextRow, TruncationStrategy};
 
@@ -87,7 +87,7 @@ impl GivenRows {
         }
         refuse_mapping(texts, "texts")?;
         let (mut all, mut rows, mut has_pairs) = (Vec::new(), Vec::new(), false);
-        let mut turns = Turns::default();
+        let mut slices = GilSlices::default();
         for (number, item) in texts.try_iter()?.enumerate() {
             let item = item?;
             let start = all.len();
@@ -117,7 +117,7 @@ impl GivenRows {
                     memory::push(&mut rows, single(start))?;
                 }
             }
-            turns.after(texts.py(), 1)?;
+            slices.after(texts.py(), 1)?;
         }
         Ok(Self { texts: Texts::Objects(all), rows: has_pairs.then_some(rows), are_words })
     }

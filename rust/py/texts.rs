@@ -14,7 +14,7 @@ use super::text::{Errors, Text, byte_string, collect, text_of_row};
 use super::word_counts::PyWordCounts;
 use crate::error::Error;
 use crate::memory;
-use crate::py::gil_slices::Turns;
+use crate::py::gil_slices::GilSlices;
 use crate::tokenizer::Input;
 
 /// Many texts.
@@ -67,10 +67,10 @@ impl Texts {
         }
         // The reported length of an object is not trusted.
         let mut texts = Vec::new();
-        let mut turns = Turns::default();
+        let mut slices = GilSlices::default();
         for (row, item) in object.try_iter()?.enumerate() {
             memory::push(&mut texts, text_of_row(row as u64, &item?, errors)?)?;
-            turns.after(object.py(), 1)?;
+            slices.after(object.py(), 1)?;
         }
         Ok(Self::Objects(texts))
     }

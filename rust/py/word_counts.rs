@@ -19,7 +19,7 @@ use crate::corpus::word_counts::{Sample, Totals, WordCounts};
 use crate::error::{Error, shown};
 use crate::memory;
 use crate::pipeline::Pipeline;
-use crate::py::gil_slices::Turns;
+use crate::py::gil_slices::GilSlices;
 
 /// Pieces of text with their counts, and the pipeline that split the text.
 ///
@@ -40,7 +40,7 @@ impl From<WordCounts> for PyWordCounts {
 pub(super) fn from_mapping(counts: &Bound<'_, PyMapping>, pipeline: Pipeline) -> PyResult<WordCounts> {
     let py = counts.py();
     let mut pairs = Vec::new();
-    let mut turns = Turns::default();
+    let mut slices = GilSlices::default();
     for item in counts.call_method0("items")?.try_iter()? {
         let (piece, count): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
         let number = if count.is_instance_of::<PyBool>() { None } else { count.extract::<u64>().ok() };
@@ -57,7 +57,7 @@ pub(super) fn from_mapping(counts: &Bound<'_, PyMapping>, pipeline: Pipeline) ->
             PyValueError::new_err(format!("the count of {piece} is {count}; counts are from 0 to 2^64 - 1"))
         })?;
         memory::push(&mut pairs, (Text::piece(&piece)?, count))?;
-        turns.after(py, 1)?;
+        slices.after(py, 1)?;
     }
     let pairs = collect(pairs.iter().map(|(piece, count)| Ok((piece.bytes(py)?, *count))))?;
     Ok(py.detach(|| WordCounts::from_pairs(pipeline, pairs))?)
@@ -66,10 +66,10 @@ pub(super) fn from_mapping(counts: &Bound<'_, PyMapping>, pipeline: Pipeline) ->
 impl PyWordCounts {
     /// The pieces, ascending.
     fn pieces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let (all, mut turns) = (PyList::empty(py), Turns::default());
+        let (all, mut slices) = (PyList::empty(py), GilSlices::default());
         for (piece, _) in self.counts.iter() {
             all.append(byte_string(py, piece)?)?;
-            turns.after(py, 1)?;
+            slices.after(py, 1)?;
         }
         Ok(all)
     }

@@ -1,4 +1,4 @@
-//! `Misses`: what encodes the pieces that a worker's cache does not know.
+//! `Misses`: encodes the pieces that are not in a worker's cache.
 //!
 //! Short pieces are asked for together: memory is waited for once, not once a piece. Long
 //! pieces are cut into runs, which have their own keys, as they are merged, never taken
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::Bpe;
 use super::merge::Symbols;
-use super::short_merge::{self, Bytes, Chars, Few, FewUnits, Units};
+use super::short_merge::{self, Bytes, Chars, ShortMerge, SymbolKind, Units};
 use crate::cache::long_pieces::LongPieces;
 use crate::cache::piece_table::{Key, MAX_KEY, key, key_of_piece};
 use crate::cache::pretoken_cache::{self, PretokenCache};
@@ -20,7 +20,7 @@ use crate::vocab::TokenId;
 /// has this bit.
 const RUN: Key = 1 << 127;
 
-/// What encodes pieces that the cache does not know.
+/// Encodes the pieces that are not in the cache.
 pub(super) struct Misses<'a> {
     pub(super) bpe: &'a Bpe,
     pub(super) symbols: &'a mut Symbols,
@@ -44,10 +44,10 @@ impl pretoken_cache::Misses for Misses<'_> {
     }
 
     fn learn(&mut self, cache: &mut PretokenCache, n: usize) {
-        match self.bpe.few_units() {
-            FewUnits::Bytes => Level::best().run(Learn { misses: self, cache, n, units: Bytes }),
-            FewUnits::Chars => Level::best().run(Learn { misses: self, cache, n, units: Chars }),
-            FewUnits::Other => self.learn_each(cache, 0..n),
+        match self.bpe.symbol_kind() {
+            SymbolKind::Bytes => Level::best().run(Learn { misses: self, cache, n, units: Bytes }),
+            SymbolKind::Chars => Level::best().run(Learn { misses: self, cache, n, units: Chars }),
+            SymbolKind::Other => self.learn_each(cache, 0..n),
         }
     }
 
@@ -106,7 +106,7 @@ struct Unknown<'a, U> {
 
 impl<U: Units> short_merge::Pieces for Unknown<'_, U> {
     #[inline(always)]
-    fn next(&mut self, place: &mut Few) -> bool {
+    fn next(&mut self, place: &mut ShortMerge) -> bool {
         for at in self.left.by_ref() {
             let key = self.cache.unknown(at);
             if let Some(id) = self.bpe.whole_token_of(key) {
@@ -124,7 +124,7 @@ impl<U: Units> short_merge::Pieces for Unknown<'_, U> {
     }
 
     #[inline(always)]
-    fn done(&mut self, merged: &Few) {
+    fn done(&mut self, merged: &ShortMerge) {
         let mut ids = [0; short_merge::MOST];
         let n = merged.write(&mut ids);
         self.cache.fill_unknown(merged.number, &ids[..n]);
@@ -151,8 +151,8 @@ impl Misses<'_> {
     #[inline]
     pub(super) fn find_runs(&mut self, piece: &[u8], from: usize) -> Option<usize> {
         // Asked at the start alone: it may read all of the piece.
-        let cuts = self.bpe.cuts.as_ref().filter(|cuts| from > 0 || cuts.may_cut(piece))?;
-        let runs = cuts.runs(piece, from, self.runs);
+        let boundaries = self.bpe.boundaries.as_ref().filter(|all| from > 0 || all.may_cut(piece))?;
+        let runs = boundaries.runs(piece, from, self.runs);
         runs.unwrap_or_else(|error| {
             self.symbols.missing = Some(error);
             None
@@ -179,7 +179,7 @@ impl Misses<'_> {
             (0..n).for_each(|at| tokens.prefetch_token(cache.unknown(at)));
         }
         let mut pieces = Unknown { bpe, cache, left: 0..n, units, others: Vec::new() };
-        Few::merge_each(&mut self.symbols.side_by_side, &bpe.pairs, &mut pieces);
+        ShortMerge::merge_each(&mut self.symbols.parallel, &bpe.pairs, &mut pieces);
         let others = pieces.others;
         if !others.is_empty() {
             pretoken_cache::Misses::learn_each(self, cache, others);

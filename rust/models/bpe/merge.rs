@@ -14,7 +14,7 @@
 //!
 //! Where results share a rank (equal scores), one place may wait twice with one
 //! rank: for a pair that is gone, and for the pair that is there now. The two
-//! are one candidate. They leave the agenda one after the other, as nothing comes
+//! are one candidate. They leave the queue one after the other, as nothing comes
 //! in between, so the second is known by the first.
 
 use std::alloc::{Layout, handle_alloc_error};
@@ -23,8 +23,8 @@ use super::pairs::{Merged, PairTable};
 use crate::error::{Error, Result};
 use crate::memory::{self, MakeRoom};
 use crate::models::bpe::array_merge::{self, Scan};
-use crate::models::bpe::merge_queue::Agenda;
-use crate::models::bpe::short_merge::{self, Few};
+use crate::models::bpe::merge_queue::MergeQueue;
+use crate::models::bpe::short_merge::{self, ShortMerge};
 use crate::models::bpe::windowed_merge::Windows;
 use crate::vocab::TokenId;
 
@@ -34,7 +34,7 @@ const KEPT_SYMBOLS: usize = 1 << 14;
 /// The end of the linked list.
 const NONE: u32 = u32::MAX;
 
-/// What follows a symbol that was merged away. (Its length does not say so: bytes
+/// The `next` of a symbol that was merged away. (Its length does not say so: bytes
 /// that spell a prefix cover nothing from the start.)
 const GONE: u32 = u32::MAX - 1;
 
@@ -60,12 +60,12 @@ pub(crate) struct Symbols {
     pub(crate) lens: Vec<u32>,
     pub(super) scan: Scan,
     pub(super) windows: Windows,
-    pub(super) few: Few,
+    pub(super) short: ShortMerge,
     /// Pieces that are merged at once.
-    pub(super) side_by_side: [Few; short_merge::AT_ONCE],
+    pub(super) parallel: [ShortMerge; short_merge::AT_ONCE],
     next: Vec<u32>,
     prev: Vec<u32>,
-    agenda: Agenda,
+    queue: MergeQueue,
     /// Ranks and places that were passed over.
     skipped: Vec<(u32, u32)>,
     /// That there was no memory for a piece, of which symbols are missing then.
@@ -150,7 +150,7 @@ impl Symbols {
             let done = self.merge_down_to(1, pairs);
             self.note(done);
         } else if self.ids.len() <= short_merge::MOST {
-            self.merge_few(pairs);
+            self.merge_short(pairs);
         } else if self.ids.len() <= array_merge::MOST {
             self.merge_by_scan(pairs);
         } else {
@@ -179,22 +179,22 @@ impl Symbols {
     /// # Errors
     /// [`Error::Memory`] where there is not enough.
     pub(super) fn merge_down_to(&mut self, floor: usize, pairs: &PairTable) -> Result<()> {
-        self.merge_by_agenda(floor, pairs, PassOver::Never)
+        self.merge_by_queue(floor, pairs, PassOver::Never)
     }
 
     /// Merges, passing over candidates.
     pub(super) fn merge_with_dropout(&mut self, pairs: &PairTable, dropout: PassOver<'_>) {
-        let done = self.merge_by_agenda(1, pairs, dropout);
+        let done = self.merge_by_queue(1, pairs, dropout);
         self.note(done);
     }
 
-    fn merge_few(&mut self, pairs: &PairTable) {
-        let Self { ids, lens, few, .. } = self;
-        few.clear();
-        ids.iter().for_each(|&id| few.push(id));
-        let mut left_over = few.merge(pairs);
+    fn merge_short(&mut self, pairs: &PairTable) {
+        let Self { ids, lens, short, .. } = self;
+        short.clear();
+        ids.iter().for_each(|&id| short.push(id));
+        let mut left_over = short.merge(pairs);
         let mut tokens = [0; short_merge::MOST];
-        let n = few.write(&mut tokens);
+        let n = short.write(&mut tokens);
         ids.clear();
         ids.extend_from_slice(&tokens[..n]);
         for kept in 0..n {
@@ -219,8 +219,8 @@ impl Symbols {
         lens.truncate(kept);
     }
 
-    fn merge_by_agenda(&mut self, floor: usize, pairs: &PairTable, mut dropout: PassOver<'_>) -> Result<()> {
-        let Self { ids, lens, next, prev, agenda, skipped, .. } = self;
+    fn merge_by_queue(&mut self, floor: usize, pairs: &PairTable, mut dropout: PassOver<'_>) -> Result<()> {
+        let Self { ids, lens, next, prev, queue, skipped, .. } = self;
         let n = ids.len() as u32;
         next.clear();
         next.make_room(ids.len().max(1))?;
@@ -228,27 +228,27 @@ impl Symbols {
         prev.clear();
         prev.make_room(ids.len().max(1))?;
         prev.extend([NONE].into_iter().chain(0..n.saturating_sub(1)));
-        agenda.clear();
+        queue.clear();
         for (at, pair) in ids.windows(2).enumerate() {
             let merged = pairs.get(pair[0], pair[1]);
             if merged != Merged::NEVER {
-                agenda.push(merged.rank, at as u32)?;
+                queue.push(merged.rank, at as u32)?;
             }
         }
         skipped.clear();
         let mut n_left = ids.len();
         while n_left > floor
-            && let Some((rank, at)) = agenda.pop()
+            && let Some((rank, at)) = queue.pop()
         {
             if let PassOver::Waits(skips) = &mut dropout {
                 if skips() {
                     memory::push(skipped, (rank, at))?;
                     continue;
                 }
-                skipped.drain(..).try_for_each(|(rank, at)| agenda.push(rank, at))?;
+                skipped.drain(..).try_for_each(|(rank, at)| queue.push(rank, at))?;
             }
             let left = at as usize;
-            // What waits for a symbol that was merged away is stale. So is a merge
+            // A waiting merge of a symbol that was merged away is stale. So is a merge
             // whose pair has changed since, unless the new pair has the same rank:
             // then it waits at this place too.
             if next[left] >= GONE {
@@ -278,7 +278,7 @@ impl Symbols {
                 let before = prev[left];
                 let born = pairs.get(ids[before as usize], merged.id);
                 if born != Merged::NEVER {
-                    agenda.push(born.rank, before)?;
+                    queue.push(born.rank, before)?;
                 }
             }
             if next[left] != NONE {
@@ -286,7 +286,7 @@ impl Symbols {
                 prev[after] = at;
                 let born = pairs.get(merged.id, ids[after]);
                 if born != Merged::NEVER {
-                    agenda.push(born.rank, at)?;
+                    queue.push(born.rank, at)?;
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! `Cuts`: places inside a long piece that no merge can cross.
+//! `MergeBoundaries`: places inside a long piece that no merge can cross.
 //!
 //! Scripts without spaces give pieces of many characters that never repeat, but
 //! few of their neighbours are adjacent in any token. Cutting there leaves
@@ -23,7 +23,7 @@ use crate::vocab::Vocab;
 
 const MARK: &[u8] = &SPACE_MARK_BYTES;
 
-/// Where the words of a text end, each with the `▁` before it; see [`Cuts::at_words`].
+/// Where the words of a text end, each with the `▁` before it; see [`MergeBoundaries::at_words`].
 pub(super) fn word_ends(text: &[u8]) -> impl Iterator<Item = usize> {
     let is_start = |at: &usize| *at > 0 && text[*at..].starts_with(MARK) && !text[..*at].ends_with(MARK);
     memchr::memchr_iter(MARK[0], text).filter(is_start).chain((!text.is_empty()).then_some(text.len()))
@@ -34,7 +34,7 @@ const STEP: usize = 1 << 12;
 
 /// The set of pairs that tokens hold together.
 #[derive(Clone, Default)]
-pub(super) struct Cuts {
+pub(super) struct MergeBoundaries {
     bits: Vec<u64>,
     shift: u32,
     parts: Parts,
@@ -50,7 +50,7 @@ pub(super) struct Cuts {
 #[derive(Clone, Default)]
 struct Parts {
     known: Vec<u32>,
-    /// What a character may be that is not known: the kinds that there are.
+    /// The kinds that an unknown character may have.
     any: u32,
 }
 
@@ -98,7 +98,7 @@ impl Parts {
     }
 }
 
-impl Cuts {
+impl MergeBoundaries {
     /// With `cuts_ascii` also between characters of ASCII, which pays off if pieces are not
     /// words, but all between two blanks.
     pub(super) fn new(vocab: &Vocab, cuts_ascii: bool) -> Self {
@@ -352,14 +352,18 @@ mod tests {
             (&["▁", "a▁"], false),
             (&["▁", "▁a▁b"], false),
         ] {
-            assert_eq!(Cuts::at_words(&Vocab::from_tokens(tokens).unwrap()), expected, "{tokens:?}");
+            assert_eq!(
+                MergeBoundaries::at_words(&Vocab::from_tokens(tokens).unwrap()),
+                expected,
+                "{tokens:?}"
+            );
         }
     }
 
     #[test]
     fn a_run_ends_where_no_token_reaches() {
         let vocab = Vocab::from_tokens([&b"a"[..], "語é".as_bytes(), b"\x9Ea", b"a\xE8\xAA", b"xy"]).unwrap();
-        let cuts = Cuts::new(&vocab, false);
+        let cuts = MergeBoundaries::new(&vocab, false);
         for (piece, expected) in [
             ("語é", vec![5]),
             ("é語", vec![2, 5]),
@@ -373,7 +377,7 @@ mod tests {
             assert_eq!(runs[..n], expected, "{piece}");
         }
         assert_eq!(cuts.runs(b"a\xE8\xAA", 0, &mut Vec::new()).unwrap(), None);
-        let cuts = Cuts::new(&vocab, true);
+        let cuts = MergeBoundaries::new(&vocab, true);
         for (piece, expected) in [("ab", vec![1, 2]), ("axyx", vec![1, 3, 4]), ("xa語é", vec![1, 7])] {
             let mut runs = Vec::new();
             let n = cuts.runs(piece.as_bytes(), 0, &mut runs).unwrap().unwrap();
@@ -383,7 +387,7 @@ mod tests {
 
     #[test]
     fn long_pieces_are_cut_step_by_step() {
-        let cuts = Cuts::new(&Vocab::from_tokens(["a", "語é"]).unwrap(), false);
+        let cuts = MergeBoundaries::new(&Vocab::from_tokens(["a", "語é"]).unwrap(), false);
         let letters = "a".repeat(3 * STEP);
         let piece = "語é".repeat(STEP) + &letters + &"語".repeat(STEP);
         let runs = (0..STEP).map(|n| 5 * (n + 1)).chain([5 * STEP + letters.len()]);
@@ -404,7 +408,7 @@ mod tests {
     fn parts_leave_out_no_pair() {
         let tokens =
             [&b"a"[..], "語é".as_bytes(), b"\x9Ea", b"a\xE8\xAA", "éa😀".as_bytes(), "\u{fff}界".as_bytes()];
-        let cuts = Cuts::new(&Vocab::from_tokens(tokens).unwrap(), false);
+        let cuts = MergeBoundaries::new(&Vocab::from_tokens(tokens).unwrap(), false);
         let all = ["a", "b", "é", "è", "\u{fff}", "語", "誠", "界", "\u{d7ff}", "😀"];
         let mut pairs = Vec::new();
         for token in tokens {

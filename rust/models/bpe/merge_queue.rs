@@ -1,4 +1,4 @@
-//! `Agenda`: the merges that wait, lowest rank first, leftmost among equals.
+//! `MergeQueue`: the merges that wait, lowest rank first, leftmost among equals.
 //!
 //! A priority queue made for long pieces, where one pair may occur a million
 //! times: places of one rank lie in a bucket, and as they mostly come in
@@ -60,7 +60,7 @@ impl Bucket {
 
 /// A queue of places by rank; kept between pieces for its memory.
 #[derive(Default)]
-pub(super) struct Agenda {
+pub(super) struct MergeQueue {
     buckets: Vec<Bucket>,
     used: usize,
     by_rank: HashMap<u32, u32>,
@@ -69,7 +69,7 @@ pub(super) struct Agenda {
     is_waiting: Vec<bool>,
 }
 
-impl Agenda {
+impl MergeQueue {
     /// Empties the queue.
     pub(super) fn clear(&mut self) {
         // A piece of many ranks, or of one many times, must not leave its memory
@@ -94,7 +94,7 @@ impl Agenda {
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) where there is not enough; the queue is
-    /// good for nothing then but [`Agenda::clear`].
+    /// good for nothing then but [`MergeQueue::clear`].
     pub(super) fn push(&mut self, rank: u32, at: u32) -> Result<()> {
         let number = match self.by_rank.get(&rank) {
             Some(&number) => number,
@@ -142,17 +142,17 @@ mod tests {
 
     #[test]
     fn lowest_rank_then_leftmost() {
-        let mut agenda = Agenda::default();
+        let mut queue = MergeQueue::default();
         for round in 0..2 {
             for (rank, at) in [(3, 5), (1, 9), (3, 2), (1, 10), (2, 0), (3, 7), (1, 4)] {
-                agenda.push(rank, at).unwrap();
+                queue.push(rank, at).unwrap();
             }
-            let mut order: Vec<_> = (0..3).filter_map(|_| agenda.pop()).collect();
-            agenda.push(1, 1).unwrap();
-            order.extend(std::iter::from_fn(|| agenda.pop()));
+            let mut order: Vec<_> = (0..3).filter_map(|_| queue.pop()).collect();
+            queue.push(1, 1).unwrap();
+            order.extend(std::iter::from_fn(|| queue.pop()));
             let expected = [(1, 4), (1, 9), (1, 10), (1, 1), (2, 0), (3, 2), (3, 5), (3, 7)];
             assert_eq!(order, expected, "round {round}");
-            agenda.clear();
+            queue.clear();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `Few`: merges at most 16 symbols, most pieces that no cache knows.
+//! `ShortMerge`: merges at most 16 symbols, most pieces that no cache knows.
 //!
 //! Nothing moves and nothing is linked: which symbols are left are the bits of a
 //! word, in which a neighbour is the next bit. Rank and place of a merge are one
@@ -29,7 +29,7 @@ const NEVER: i32 = i32::MAX;
 
 /// Symbols while they are merged.
 #[derive(Clone, Copy)]
-pub(super) struct Few {
+pub(super) struct ShortMerge {
     ids: [TokenId; MOST],
     /// Rank and place of the merge with the symbol after, and its result.
     keys: [i32; MOST],
@@ -39,20 +39,20 @@ pub(super) struct Few {
     left_over: u32,
     /// Where the last merge was.
     merged: usize,
-    /// What its caller knows it by.
+    /// The number that its caller gave it.
     pub(super) number: usize,
 }
 
 /// The pieces that are merged in parallel.
 pub(super) trait Pieces {
     /// Puts the next one in a place; `false` if there is none left.
-    fn next(&mut self, place: &mut Few) -> bool;
+    fn next(&mut self, place: &mut ShortMerge) -> bool;
 
     /// Takes what a piece became.
-    fn done(&mut self, merged: &Few);
+    fn done(&mut self, merged: &ShortMerge);
 }
 
-impl Default for Few {
+impl Default for ShortMerge {
     fn default() -> Self {
         Self {
             ids: [0; MOST],
@@ -66,7 +66,7 @@ impl Default for Few {
     }
 }
 
-impl Few {
+impl ShortMerge {
     /// Empties the piece.
     #[inline(always)]
     pub(super) fn clear(&mut self) {
@@ -240,8 +240,8 @@ fn least(keys: &[i32; MOST]) -> i32 {
     least[0]
 }
 
-/// What the symbols of a piece are, where all of them are tokens.
-pub(super) enum FewUnits {
+/// The kind of the symbols of a piece, if all of them are tokens.
+pub(super) enum SymbolKind {
     Bytes,
     Chars,
     /// Neither, or not only: pieces are encoded one by one.
@@ -251,7 +251,7 @@ pub(super) enum FewUnits {
 /// Takes pieces apart.
 pub(super) trait Units {
     /// Takes in a piece of at most [`MOST`] bytes; `false` if a symbol is not a token.
-    fn push(&self, bpe: &Bpe, piece: &[u8], few: &mut Few) -> bool;
+    fn push(&self, bpe: &Bpe, piece: &[u8], merge: &mut ShortMerge) -> bool;
 }
 
 /// All bytes are tokens.
@@ -262,37 +262,37 @@ pub(super) struct Chars;
 
 impl Units for Bytes {
     #[inline(always)]
-    fn push(&self, bpe: &Bpe, piece: &[u8], few: &mut Few) -> bool {
-        few.clear();
-        piece.iter().for_each(|&byte| few.push(bpe.byte_ids[usize::from(byte)]));
+    fn push(&self, bpe: &Bpe, piece: &[u8], merge: &mut ShortMerge) -> bool {
+        merge.clear();
+        piece.iter().for_each(|&byte| merge.push(bpe.byte_ids[usize::from(byte)]));
         true
     }
 }
 
 impl Units for Chars {
     #[inline(always)]
-    fn push(&self, bpe: &Bpe, piece: &[u8], few: &mut Few) -> bool {
-        few.clear();
+    fn push(&self, bpe: &Bpe, piece: &[u8], merge: &mut ShortMerge) -> bool {
+        merge.clear();
         let Ok(text) = std::str::from_utf8(piece) else { return false };
         text.chars().all(|c| {
             let id = bpe.char_id(c);
-            id.inspect(|&id| few.push(id)).is_some()
+            id.inspect(|&id| merge.push(id)).is_some()
         })
     }
 }
 
 impl Bpe {
-    /// What symbols are, where pieces become what merging makes of them.
+    /// The kind of symbols, if pieces become the results of merging.
     #[inline(always)]
-    pub(super) fn few_units(&self) -> FewUnits {
+    pub(super) fn symbol_kind(&self) -> SymbolKind {
         if self.pairs.greatest_rank() > GREATEST_RANK {
-            FewUnits::Other
+            SymbolKind::Other
         } else if self.plain_bytes {
-            FewUnits::Bytes
+            SymbolKind::Bytes
         } else if self.has_plain_chars() {
-            FewUnits::Chars
+            SymbolKind::Chars
         } else {
-            FewUnits::Other
+            SymbolKind::Other
         }
     }
 
@@ -317,26 +317,26 @@ mod tests {
         merged: Vec<Vec<TokenId>>,
     }
 
-    fn written(few: &Few) -> Vec<TokenId> {
+    fn written(merge: &ShortMerge) -> Vec<TokenId> {
         let mut ids = [0; MOST];
-        let n = few.write(&mut ids);
+        let n = merge.write(&mut ids);
         ids[..n].to_vec()
     }
 
-    fn filled(place: &mut Few, symbols: &[TokenId]) {
+    fn filled(place: &mut ShortMerge, symbols: &[TokenId]) {
         place.clear();
         symbols.iter().for_each(|&id| place.push(id));
     }
 
     impl Pieces for Listed {
-        fn next(&mut self, place: &mut Few) -> bool {
+        fn next(&mut self, place: &mut ShortMerge) -> bool {
             let Some(number) = self.left.next() else { return false };
             filled(place, &self.symbols[number]);
             place.number = number;
             true
         }
 
-        fn done(&mut self, merged: &Few) {
+        fn done(&mut self, merged: &ShortMerge) {
             assert!(self.merged[merged.number].is_empty(), "done twice");
             self.merged[merged.number] = written(merged);
         }
@@ -344,7 +344,7 @@ mod tests {
 
     /// Pieces in parallel, for any form.
     struct Merging<'a> {
-        places: &'a mut [Few; AT_ONCE],
+        places: &'a mut [ShortMerge; AT_ONCE],
         pairs: &'a PairTable,
         listed: &'a mut Listed,
     }
@@ -352,7 +352,7 @@ mod tests {
     impl Kernel for Merging<'_> {
         #[inline(always)]
         fn run(self) {
-            Few::merge_each(self.places, self.pairs, self.listed);
+            ShortMerge::merge_each(self.places, self.pairs, self.listed);
         }
     }
 
@@ -411,7 +411,7 @@ mod tests {
             let symbols: Vec<Vec<TokenId>> = (0..n_pieces)
                 .map(|_| (0..=random(MOST as u32 - 1)).map(|_| 240 + random(40)).collect())
                 .collect();
-            let mut places = [Few::default(); AT_ONCE];
+            let mut places = [ShortMerge::default(); AT_ONCE];
             let one_by_one: Vec<Vec<TokenId>> = symbols
                 .iter()
                 .map(|symbols| {

@@ -55,9 +55,9 @@ impl Bpe {
             Some(scored) => scored.take_space_for(SPACE_MARK),
             None => made.symbols.chars.set(usize::from(b' '), mark),
         }
-        if let Some(cuts) = &mut made.cuts {
+        if let Some(boundaries) = &mut made.boundaries {
             let tokens = self.vocab.iter().filter_map(|(_, token)| std::str::from_utf8(token).ok());
-            cuts.take_space_for(SPACE_MARK, tokens.filter(|token| token.contains(SPACE_MARK)));
+            boundaries.take_space_for(SPACE_MARK, tokens.filter(|token| token.contains(SPACE_MARK)));
         }
         Some(made)
     }

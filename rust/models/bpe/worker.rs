@@ -55,7 +55,7 @@ pub(crate) struct Scratch {
 /// The runs for which memory is kept.
 const KEPT_RUNS: usize = 1 << 13;
 
-/// What one thread encodes pieces with; made by [`Bpe::worker`].
+/// The state with which one thread encodes pieces; made by [`Bpe::worker`].
 pub struct Worker<'m> {
     bpe: &'m Bpe,
     scratch: Box<Scratch>,
@@ -305,10 +305,10 @@ impl Scratch {
         ids: &mut Vec<TokenId>,
         lens: &mut Vec<u32>,
     ) -> bool {
-        let Some(cuts) = &bpe.cuts else { return false };
+        let Some(boundaries) = &bpe.boundaries else { return false };
         let (from, fused, mut done) = (ids.len(), bpe.fused_unk(), 0);
         while done < piece.len() {
-            let n = match cuts.runs(piece, done, &mut self.runs) {
+            let n = match boundaries.runs(piece, done, &mut self.runs) {
                 Ok(Some(n)) => n,
                 Ok(None) => return false,
                 Err(error) => {

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList};
 use super::PyEncodingBatch;
 use crate::error::shown;
 use crate::py::error::entry;
-use crate::py::gil_slices::{Turns, list};
+use crate::py::gil_slices::{GilSlices, list};
 use crate::py::numbers::{Length, MultipleOf, PadId};
 use crate::py::{arrays, arrow, foreign_kwargs};
 use crate::tokenizer::encoding::{Rows, Side};
@@ -86,9 +86,9 @@ impl PyEncodingBatch {
             let (ids, row_offsets) = self.borrowed(py)?;
             let rows = Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
             let all = PyList::empty(py);
-            let mut turns = Turns::default();
+            let mut slices = GilSlices::default();
             for range in (0..rows.len()).filter_map(|row| rows.row(row)) {
-                turns.after(py, 1 + range.len())?;
+                slices.after(py, 1 + range.len())?;
                 all.append(list(py, rows.ids[range].iter().copied())?)?;
             }
             Ok(all)

@@ -1,4 +1,4 @@
-//! What an encoding holds in addition to its ids, made when it is asked for.
+//! The parts of an encoding in addition to its ids, made when they are asked for.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::{PyEncoding, Spelling};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::py::arrays::{self, KeptSpans};
-use crate::py::gil_slices::{Turns, list};
+use crate::py::gil_slices::{GilSlices, list};
 use crate::py::progress::off;
 use crate::py::spans::Trim;
 use crate::py::text::string;
@@ -168,15 +168,15 @@ impl PyEncoding {
             Ok((places, distinct.into_iter().map(spell).collect::<Vec<String>>()))
         })?;
         let mut spelled: Vec<Bound<'py, PyString>> = Vec::with_capacity(distinct.len());
-        let mut turns = Turns::default();
+        let mut slices = GilSlices::default();
         for token in distinct {
             spelled.push(string(py, &token)?);
-            turns.after(py, 1)?;
+            slices.after(py, 1)?;
         }
         list(py, places.into_iter().map(|place| spelled[place as usize].clone()))
     }
 
-    /// What offsets leave out by the file.
+    /// The white space that offsets leave out by the file.
     pub(super) fn trim_widths<'a>(&'a self, py: Python<'a>) -> PyResult<Option<Cow<'a, TrimWidths>>> {
         let tokenizer = match &self.spelling {
             Spelling::Tokens(_, trim_widths) => return Ok(trim_widths.as_ref().map(Cow::Borrowed)),

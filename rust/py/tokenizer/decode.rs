@@ -13,7 +13,7 @@ use super::super::text::{byte_string, name, string};
 use super::PyTokenizer;
 use crate::memory;
 use crate::models::bpe::Bpe;
-use crate::py::gil_slices::{Turns, list};
+use crate::py::gil_slices::{GilSlices, list};
 use crate::tokenizer::decoder::stream::StreamDecoder;
 use crate::tokenizer::encoding::Rows;
 use crate::vocab::TokenId;
@@ -59,7 +59,7 @@ impl PyTokenizer {
         let n_rows = row_offsets.len().saturating_sub(1);
         let (mut texts, mut first) = (memory::reserved(n_rows)?, 0);
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
-        let mut turns = Turns::default();
+        let mut slices = GilSlices::default();
         while first < n_rows {
             let limit = row_offsets[first] + GROUP_IDS;
             let last = row_offsets[first + 1..].partition_point(|&end| end <= limit).max(1) + first;
@@ -70,7 +70,7 @@ impl PyTokenizer {
             let mut start = 0;
             for &end in &ends {
                 texts.push(text(py, &bytes[start..end])?);
-                turns.after(py, 1 + (end - start) / BYTES_OF_TURN)?;
+                slices.after(py, 1 + (end - start) / BYTES_OF_TURN)?;
                 start = end;
             }
             first = last;
@@ -138,11 +138,11 @@ impl PyTokenizer {
                 })?;
                 return list(py, texts?);
             }
-            let mut turns = Turns::default();
+            let mut slices = GilSlices::default();
             let (mut ids, mut row_offsets) = (Vec::new(), vec![0]);
             for row in batch.try_iter()? {
                 let row = ids::of_tokenizer(&row?, &self.tokenizer, errors)?;
-                turns.after(py, 1 + row.len())?;
+                slices.after(py, 1 + row.len())?;
                 memory::extend(&mut ids, &row)?;
                 memory::push(&mut row_offsets, ids.len() as i64)?;
             }
@@ -197,12 +197,12 @@ impl PyTokenizer {
     /// All tokens with their ids, as tokenizer.json spells them, ids ascending.
     fn vocab<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         entry(|| {
-            let (vocab, mut turns) = (PyDict::new(py), Turns::default());
+            let (vocab, mut slices) = (PyDict::new(py), GilSlices::default());
             for id in 0..=self.tokenizer.max_id() {
                 if let Some(token) = self.tokenizer.id_to_token(id) {
                     vocab.set_item(string(py, &token)?, id)?;
                 }
-                turns.after(py, 1)?;
+                slices.after(py, 1)?;
             }
             Ok(vocab)
         })
@@ -214,10 +214,10 @@ impl PyTokenizer {
             let bytes = |id| byte_string(py, self.tokenizer.model().vocab().bytes(id).unwrap_or_default());
             self.tokenizer.model().vocab().check_room()?;
             let merges = py.detach(|| self.tokenizer.model().bpe().map(Bpe::merge_list)).unwrap_or_default();
-            let (all, mut turns) = (PyList::empty(py), Turns::default());
+            let (all, mut slices) = (PyList::empty(py), GilSlices::default());
             for (left, right) in merges {
                 all.append((bytes(left)?, bytes(right)?))?;
-                turns.after(py, 1)?;
+                slices.after(py, 1)?;
             }
             Ok(all)
         })
