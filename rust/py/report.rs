@@ -1,12 +1,15 @@
 //! `TrainReport`: the results of training.
 
+use std::time::Instant;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use super::error::entry;
 use super::word_counts::{samples_list, totals_dict};
-use crate::corpus::word_counts::{MixedSource, Sample, Totals};
+use crate::corpus::word_counts::{MixedSource, Sample, Totals, WordCounts};
 use crate::error::Error;
+use crate::trainers::checkpoint::Checkpoint;
 use crate::trainers::parity::TrainedLanguage;
 
 /// The tokens that a trainer adds to the vocabulary one by one.
@@ -34,6 +37,31 @@ pub(super) struct PyTrainReport {
     pub merge_seconds: f64,
     pub resumed: Option<String>,
     pub superwords_from: Option<usize>,
+}
+
+impl PyTrainReport {
+    /// The report of a training on these counts; the trainer adds `stop`, `trained` and `dropped`.
+    pub fn of_counts(
+        counts: &WordCounts,
+        sources: Vec<MixedSource>,
+        (count_seconds, started): (f64, Instant),
+        checkpoint: Option<&Checkpoint>,
+    ) -> Self {
+        Self {
+            stop: String::new(),
+            totals: *counts.totals(),
+            samples: counts.samples().to_vec(),
+            sources,
+            languages: Vec::new(),
+            distinct_pieces: counts.len(),
+            trained: Trained::Merges(0),
+            dropped: Vec::new(),
+            count_seconds,
+            merge_seconds: started.elapsed().as_secs_f64(),
+            resumed: checkpoint.and_then(Checkpoint::resumed).map(str::to_owned),
+            superwords_from: None,
+        }
+    }
 }
 
 #[pymethods]

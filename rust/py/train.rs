@@ -130,24 +130,15 @@ fn train(
         let tokenizer = Tokenizer::from_trained(trainer, unk_token, pipeline, &trained, base)?;
         Ok((trained, tokenizer))
     })?;
-    let resumed = checkpoint.and_then(|checkpoint| checkpoint.resumed().map(str::to_owned));
     let spelled = |bytes: &[u8]| match trainer.unit {
         Unit::Bytes => crate::text::byte_level::to_chars(bytes),
         Unit::Chars => String::from_utf8_lossy(bytes).into_owned(),
     };
     let report = PyTrainReport {
         stop: trained.stop.to_string(),
-        totals: *counts.totals(),
-        samples: counts.samples().to_vec(),
-        sources,
-        languages: Vec::new(),
-        distinct_pieces: counts.len(),
         trained: Trained::Merges(trained.merges.len()),
         dropped: trained.dropped.iter().map(|(symbol, count)| (spelled(symbol), *count)).collect(),
-        count_seconds: seconds,
-        merge_seconds: started.elapsed().as_secs_f64(),
-        resumed,
-        superwords_from: None,
+        ..PyTrainReport::of_counts(&counts, sources, (seconds, started), checkpoint.as_ref())
     };
     Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
 }

@@ -179,20 +179,11 @@ impl SentencePieceTraining {
             let tokenizer = Tokenizer::from_sentencepiece_bpe(trainer, counts.pipeline(), &trained)?;
             Ok((trained, tokenizer))
         })?;
-        let resumed = checkpoint.and_then(|checkpoint| checkpoint.resumed().map(str::to_owned));
         let report = PyTrainReport {
             stop: stop_text(trained.stop),
-            totals: *counts.totals(),
-            samples: counts.samples().to_vec(),
-            sources,
-            languages: Vec::new(),
-            distinct_pieces: counts.len(),
             trained: Trained::Merges(trained.n_merges),
             dropped: trained.dropped.iter().map(|(c, count)| (c.to_string(), *count)).collect(),
-            count_seconds: seconds,
-            merge_seconds: started.elapsed().as_secs_f64(),
-            resumed,
-            superwords_from: None,
+            ..PyTrainReport::of_counts(&counts, sources, (seconds, started), checkpoint.as_ref())
         };
         Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
     }

@@ -193,20 +193,11 @@ pub(super) fn train_unigram(
             let tokenizer = Tokenizer::from_unigram(&trainer, counts.pipeline().clone(), &trained)?;
             Ok((trained, tokenizer))
         })?;
-        let resumed = checkpoint.and_then(|checkpoint| checkpoint.resumed().map(str::to_owned));
         let report = PyTrainReport {
             stop: trained.stop.to_string(),
-            totals: *counts.totals(),
-            samples: counts.samples().to_vec(),
-            sources,
-            languages: Vec::new(),
-            distinct_pieces: counts.len(),
             trained: Trained::Pieces(tokenizer.vocab_size()),
             dropped: trained.dropped.iter().map(|(c, count)| (c.to_string(), *count)).collect(),
-            count_seconds: seconds,
-            merge_seconds: started.elapsed().as_secs_f64(),
-            resumed,
-            superwords_from: None,
+            ..PyTrainReport::of_counts(&counts, sources, (seconds, started), checkpoint.as_ref())
         };
         Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
     })

@@ -154,20 +154,11 @@ pub(super) fn train_wordpiece(
             Ok((trained, tokenizer))
         })?;
         let spelled = |symbol: &[u8]| String::from_utf8_lossy(symbol).into_owned();
-        let resumed = checkpoint.and_then(|checkpoint| checkpoint.resumed().map(str::to_owned));
         let report = PyTrainReport {
             stop: trained.stop.to_string(),
-            totals: *counts.totals(),
-            samples: counts.samples().to_vec(),
-            sources,
-            languages: Vec::new(),
-            distinct_pieces: counts.len(),
             trained: Trained::Merges(trained.merges.len()),
             dropped: trained.dropped.iter().map(|(symbol, count)| (spelled(symbol), *count)).collect(),
-            count_seconds: seconds,
-            merge_seconds: started.elapsed().as_secs_f64(),
-            resumed,
-            superwords_from: None,
+            ..PyTrainReport::of_counts(&counts, sources, (seconds, started), checkpoint.as_ref())
         };
         Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
     })
