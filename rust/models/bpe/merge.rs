@@ -162,10 +162,10 @@ impl Symbols {
     /// Writes what [`Symbols::merge`] makes of ids over them, without lengths; returns how many these are.
     pub(super) fn merge_in_place(&mut self, ids: &mut [TokenId], pairs: &PairTable) -> usize {
         if ids.len() <= short_merge::MOST && pairs.greatest_rank() <= short_merge::GREATEST_RANK {
-            self.few.clear();
-            ids.iter().for_each(|&id| self.few.push(id));
-            self.few.merge(pairs);
-            return self.few.write(ids);
+            self.short.clear();
+            ids.iter().for_each(|&id| self.short.push(id));
+            self.short.merge(pairs);
+            return self.short.write(ids);
         }
         self.clear();
         ids.iter().for_each(|&id| self.push(id, 0));
