@@ -12,7 +12,8 @@ mod manifest;
 mod shard;
 mod writer;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError, mpsc};
 
@@ -152,6 +153,7 @@ pub fn encode_files(
     options: &DatasetOptions<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Summary> {
+    let _made = NewFolders::create(dir)?;
     let mut writer = DatasetWriter::create(dir, tokenizer, options)?;
     let resumed_documents = writer.documents();
     if writer.is_complete() {
@@ -203,6 +205,27 @@ pub fn encode_files(
     progress.report(Stage::Encode, meter.done(), meter.total())?;
     let tally = reader.tally;
     Ok(Summary { manifest: writer.finish()?, tally, resumed_documents })
+}
+
+/// The folders that a run made. The empty ones are removed at the end, so that a run that fails before
+/// it writes a file leaves nothing.
+struct NewFolders(Vec<PathBuf>);
+
+impl NewFolders {
+    fn create(dir: &Path) -> Result<Self> {
+        let missing = dir.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        let folders = Self(missing.map(Path::to_path_buf).collect());
+        fs::create_dir_all(dir).map_err(|error| Error::io(dir, error))?;
+        Ok(folders)
+    }
+}
+
+impl Drop for NewFolders {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            let _ = fs::remove_dir(folder); // it is not empty
+        }
+    }
 }
 
 /// Documents in order.

@@ -412,6 +412,7 @@ class TrainReport:
 
 @final
 class Tokenizer:
+    def __new__(cls, *_given: object, **_others: object) -> Self: ...  # refused: it is read or trained
     @staticmethod
     def from_file(path: _Path) -> Tokenizer: ...
     @staticmethod
@@ -715,7 +716,7 @@ def train_bpe(
     eos_token: str | None = "</s>",
     special_ids: Mapping[str, SupportsIndex] | None = None,
     tie_break: Literal["huggingface", "bytes", "sentencepiece"] | None = None,
-    extend: Tokenizer | None = None,
+    extend: Tokenizer | _Path | None = None,
     method: Literal["merges", "sentencepiece"] = "merges",
     character_coverage: float | None = None,
     required_chars: str | None = None,

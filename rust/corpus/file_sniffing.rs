@@ -40,7 +40,7 @@ pub(super) fn lines(path: &Path, start: &[u8]) -> Option<Error> {
     } else if let Some(field) = json_lines(start) {
         format!(
             "these are JSON Lines, where lines of text are expected; name the field that holds the text: \
-             jsonl:FIELD, as in the format jsonl:{field}"
+             jsonl:FIELD, as in the format `jsonl:{field}`"
         )
     } else {
         return None;

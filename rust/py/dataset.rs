@@ -111,15 +111,10 @@ pub(super) fn encode_files<'py>(
         let tokenizer = &*given_tokenizer.get().tokenizer;
         let separator = match separator {
             None => None,
-            Some(token) => Some(tokenizer.spelled_to_id(token).ok_or_else(|| {
-                Error::Option {
-                    option: "separator",
-                    value: token.to_owned(),
-                    reason:
-                        "it is not a token of this tokenizer; train one with it (--special), or add it by \
-                         with_specials"
-                            .to_owned(),
-                }
+            Some(token) => Some(tokenizer.spelled_to_id(token).ok_or_else(|| Error::Option {
+                option: "separator",
+                value: token.to_owned(),
+                reason: "it is not a token of this tokenizer; add it by with_specials".to_owned(),
             })?),
         };
         let mut sources = match documents.files() {

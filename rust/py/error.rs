@@ -1,7 +1,7 @@
 //! The exceptions, the conversion of [`Error`] to them, and the handling of panics at every entry.
 //!
 //! Messages come from the crate and name items of Rust; [`SPELLED`] maps these to the names in
-//! Python and in the commands. The types are created by `type(name, bases, {})`, because that is
+//! Python. The types are created by `type(name, bases, {})`, because that is
 //! the only safe way to give them two bases.
 
 use std::any::Any;
@@ -81,23 +81,16 @@ fn new_type<'py>(
     Ok(py.get_type::<PyType>().call1((name, bases, members))?.cast_into::<PyType>()?.unbind())
 }
 
-/// Words in messages: their names in Rust, and in Python and the commands.
+/// Words in messages: their names in Rust, and in Python.
 const SPELLED: &[(&str, &str)] = &[
-    ("as in `parquet:text`", "as in parquet:text (--format parquet:text)"),
-    (
-        "read it by `WordCounts::load`",
-        "train on it with train-bpe --counts FILE, in Python counts=WordCounts.load(path)",
-    ),
-    ("jsonl:FIELD, as in the format ", "jsonl:FIELD, as in --format "),
-    ("name the format `lines`", "name the format: lines (--format lines)"),
-    ("raise `max_line_bytes`", "raise max_line_bytes (--max-line-bytes)"),
-    (
-        "call `Tokenizer::from_tiktoken`",
-        "call Tokenizer.from_tiktoken(path, pattern, special_tokens), or sentitok convert FILE tokenizer.json --pattern NAME",
-    ),
+    ("as in `parquet:text`", r#"as in format="parquet:text""#),
+    ("read it by `WordCounts::load`", "train on it, as in train_bpe(counts=path)"),
+    ("name the format `lines`", r#"pass format="lines""#),
+    ("raise `max_line_bytes`", "raise max_line_bytes="),
+    ("call `Tokenizer::from_tiktoken`", "call Tokenizer.from_tiktoken(path, pattern, special_tokens)"),
     ("call `Tokenizer::from_gpt2`", "call Tokenizer.from_gpt2(vocab, merges)"),
     ("call `Tokenizer::from_bert_vocab`", "call Tokenizer.from_bert_vocab(path, lowercase)"),
-    ("train on it by `Tokenizer::train_bpe`", "train on it with train-bpe --counts"),
+    ("train on it by `Tokenizer::train_bpe`", "train on it, as in train_bpe(counts=path)"),
     (
         "pass the normalizer `sentencepiece` or `sentencepiece-collapse`",
         r#"pass normalizer="sentencepiece" or "sentencepiece-collapse""#,
@@ -132,15 +125,21 @@ const SPELLED: &[(&str, &str)] = &[
     ("`OnlyFirst` cannot take", r#"truncation="only_first" cannot take"#),
     ("`OnlySecond` cannot take", r#"truncation="only_second" cannot take"#),
     ("truncate by `LongestFirst`", r#"pass truncation="longest_first""#),
-    ("set `invalid_utf8` to replace or bytes", "pass invalid_utf8 (--invalid-utf8) replace or bytes"),
-    ("start over with `resume` off", "start over with resume=False (--force)"),
+    ("set `invalid_utf8` to replace or bytes", "pass invalid_utf8='replace' or 'bytes'"),
+    ("start over with `resume` off", "start over with resume=False"),
 ];
 
-/// The message of an error, with names for users of Python or the commands.
+/// The message of an error, with the names of Python. The commands put those of their options for them
+/// (`cli/command.py`).
 fn message(error: &Error) -> String {
-    SPELLED.iter().fold(error.to_string(), |message, (rust, python)| {
+    let message = SPELLED.iter().fold(error.to_string(), |message, (rust, python)| {
         if message.contains(rust) { message.replace(rust, python) } else { message }
-    })
+    });
+    match message.split_once("the format `").and_then(|(before, rest)| Some((before, rest.split_once('`')?)))
+    {
+        Some((before, (format, after))) => format!("{before}format=\"{format}\"{after}"),
+        None => message,
+    }
 }
 
 impl From<Error> for PyErr {

@@ -60,18 +60,19 @@ pub(super) struct GivenRows {
 
 impl GivenRows {
     /// Takes texts, each of which may be a tuple of two, and the second texts of pairs; or lists of
-    /// words.
+    /// words. `one` is the call for one text.
     pub fn new(
         texts: &Bound<'_, PyAny>,
         pairs: Option<&Bound<'_, PyAny>>,
         are_words: bool,
         errors: Errors,
+        one: &str,
     ) -> PyResult<Self> {
         if are_words {
             return Self::words(texts, pairs, errors);
         }
         if let Some(pairs) = pairs {
-            let texts = Texts::new(texts, errors)?;
+            let texts = Texts::several(texts, errors, one)?;
             let pairs = Texts::new(pairs, errors).map_err(|error| noted(pairs.py(), error, "in pairs"))?;
             let n = check_lengths(texts.len(), pairs.len())?;
             let row = |at: usize| TextRow { first: at..at + 1, second: Some(n + at..n + at + 1) };
@@ -83,7 +84,7 @@ impl GivenRows {
             || texts.hasattr("__arrow_c_stream__")?
             || texts.hasattr("__arrow_c_array__")?
         {
-            return Ok(Self { texts: Texts::new(texts, errors)?, rows: None, are_words });
+            return Ok(Self { texts: Texts::several(texts, errors, one)?, rows: None, are_words });
         }
         refuse_mapping(texts, "texts")?;
         let (mut all, mut rows, mut has_pairs) = (Vec::new(), Vec::new(), false);
@@ -122,11 +123,16 @@ impl GivenRows {
         Ok(Self { texts: Texts::Objects(all), rows: has_pairs.then_some(rows), are_words })
     }
 
-    /// Takes one text, or a pair.
-    pub fn one(text: &Bound<'_, PyAny>, pair: Option<&Bound<'_, PyAny>>, errors: Errors) -> PyResult<Self> {
-        let mut texts = vec![Text::new(text, errors)?];
+    /// Takes one text, or a pair; `several` says what to call for several texts.
+    pub fn one(
+        text: &Bound<'_, PyAny>,
+        pair: Option<&Bound<'_, PyAny>>,
+        errors: Errors,
+        several: &str,
+    ) -> PyResult<Self> {
+        let mut texts = vec![Text::one(text, errors, several)?];
         if let Some(pair) = pair {
-            texts.push(Text::new(pair, errors)?);
+            texts.push(Text::one(pair, errors, several)?);
         }
         let rows = Some(vec![TextRow { first: 0..1, second: pair.map(|_| 1..2) }]);
         Ok(Self { texts: Texts::Objects(texts), rows, are_words: false })

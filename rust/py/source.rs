@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use pyo3::exceptions::{PyOSError, PyTypeError};
+use pyo3::exceptions::{PyFileNotFoundError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyString, PyTuple};
 
@@ -58,7 +58,7 @@ pub(super) struct SourceOptions {
 
 /// Documents that are not read yet.
 pub(super) enum Documents<'py> {
-    Files { files: Files, from_list: bool },
+    Files(Files),
     Items(Bound<'py, PyIterator>),
     Column(Chunks<'py>),
 }
@@ -82,14 +82,14 @@ impl<'py> Documents<'py> {
     /// The files; `None` for texts in memory.
     pub fn files(&self) -> Option<&Files> {
         match self {
-            Self::Files { files, .. } => Some(files),
+            Self::Files(files) => Some(files),
             Self::Items(_) | Self::Column(_) => None,
         }
     }
 
     /// The paths of files of text, and the options to read them; `None` for all else.
     pub fn files_of_text(&self, options: &SourceOptions) -> Option<(Vec<PathBuf>, FileOptions)> {
-        let Self::Files { files: Files { paths, byte_range }, .. } = self else { return None };
+        let Self::Files(Files { paths, byte_range }) = self else { return None };
         let format = match &options.format {
             None => None,
             Some(FileFormat::Text(format)) => Some(format.clone()),
@@ -110,11 +110,10 @@ impl<'py> Documents<'py> {
         refuse_mapping(source, "source")?;
         let is_list = source.is_instance_of::<PyList>() || source.is_instance_of::<PyTuple>();
         if is_list || is_path(source)? {
-            let files = Files { paths: paths_of(source)?, byte_range: None };
-            return Ok(Self::Files { files, from_list: is_list });
+            return Ok(Self::Files(Files { paths: paths_of(source)?, byte_range: None }));
         }
         if let Some(files) = Files::of_shard(source)? {
-            return Ok(Self::Files { files, from_list: false });
+            return Ok(Self::Files(files));
         }
         Self::of_texts(source)
     }
@@ -138,7 +137,7 @@ impl<'py> Documents<'py> {
     /// The number of files or iterables.
     pub fn n_sources(&self) -> usize {
         match self {
-            Self::Files { files, .. } => files.paths.len(),
+            Self::Files(files) => files.paths.len(),
             Self::Items(_) | Self::Column(_) => 1,
         }
     }
@@ -156,14 +155,12 @@ impl<'py> Documents<'py> {
     ) -> PyResult<WordCounts> {
         let files = self.files_of_text(&options);
         match (self, checkpoint, files, options) {
-            (Self::Files { from_list, .. }, Some(checkpoint), Some((paths, files)), _) => {
-                let result = run(py, callback, |progress| {
-                    checkpoint.count(&paths, files, pipeline, counting, progress)
-                });
-                note_on_lists(py, result, from_list)
+            (Self::Files(_), Some(checkpoint), Some((paths, files)), _) => {
+                run(py, callback, |progress| checkpoint.count(&paths, files, pipeline, counting, progress))
+                    .map_err(|error| with_texts(py, error))
             }
             (
-                Self::Files { files: Files { paths, byte_range: None }, .. },
+                Self::Files(Files { paths, byte_range: None }),
                 Some(checkpoint),
                 None,
                 SourceOptions {
@@ -192,7 +189,7 @@ impl<'py> Documents<'py> {
     ) -> PyResult<T> {
         let SourceOptions { format, invalid_utf8, shard, max_line_bytes } = options;
         match self {
-            Self::Files { files: Files { paths, byte_range }, from_list } => {
+            Self::Files(Files { paths, byte_range }) => {
                 let max_line_bytes = max_line_bytes.unwrap_or(MAX_LINE_BYTES);
                 let format = match format {
                     Some(FileFormat::Parquet(column)) => {
@@ -219,9 +216,8 @@ impl<'py> Documents<'py> {
                     max_line_bytes,
                     ..FileOptions::default()
                 };
-                let result =
-                    run(py, callback, |progress| job(&mut FileSource::new(&paths, options)?, progress));
-                note_on_lists(py, result, from_list)
+                run(py, callback, |progress| job(&mut FileSource::new(&paths, options)?, progress))
+                    .map_err(|error| with_texts(py, error))
             }
             Self::Items(_) | Self::Column(_) if format.is_some() => Err(Error::Option {
                 option: "format",
@@ -267,7 +263,7 @@ impl ParquetColumn {
         let mut count = |files| {
             let format = Some(FileFormat::Parquet(self.column.clone()));
             let options = SourceOptions { format, invalid_utf8, shard: None, max_line_bytes: None };
-            Documents::Files { files, from_list: false }.run(py, options, callback, |source, progress| {
+            Documents::Files(files).run(py, options, callback, |source, progress| {
                 let mut report = |stage, done, total| progress.report(stage, bytes + done, total).is_ok();
                 let counts = word_counts::count(source, pipeline, counting, &mut Progress::new(&mut report));
                 bytes += source.meter().done();
@@ -295,15 +291,27 @@ fn planned(py: Python<'_>, paths: &[PathBuf], format: &str) -> PyResult<Vec<File
     shards.iter().filter_map(|shard| Files::of_shard(shard).transpose()).collect()
 }
 
-/// Says in an error about a file that a list holds paths.
-fn note_on_lists<T>(py: Python<'_>, result: PyResult<T>, from_list: bool) -> PyResult<T> {
-    if let Err(error) = &result
-        && from_list
-        && error.is_instance_of::<PyOSError>(py)
-    {
-        error.add_note(py, "a list as source holds paths; pass texts in memory as texts=[...]")?;
+/// Says in the error of a file that is not there how texts are passed, if its name looks like one: if
+/// it has white space, or neither a folder nor an extension.
+fn with_texts(py: Python<'_>, error: PyErr) -> PyErr {
+    let hinted = || {
+        let value = error.value(py);
+        let name: PathBuf = value.getattr("filename")?.extract()?;
+        let text = name.to_string_lossy();
+        let has_extension = name.extension().is_some_and(|extension| !extension.is_empty());
+        let is_name = has_extension || text.contains(['/', '\\']);
+        if is_name && !text.contains(char::is_whitespace) {
+            return PyResult::Ok(None);
+        }
+        let (number, said) = (value.getattr("errno")?, value.getattr("strerror")?);
+        // `cli/command.py` takes this off, because a command takes files.
+        let said = format!("{said}; texts in memory are texts=[...]");
+        Ok(Some(PyErr::from_value(value.get_type().call1((number, said, name.as_os_str()))?)))
+    };
+    if !error.is_instance_of::<PyFileNotFoundError>(py) {
+        return error;
     }
-    result
+    hinted().ok().flatten().unwrap_or(error)
 }
 
 /// Runs a job on the rows of Arrow arrays.

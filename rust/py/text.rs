@@ -61,18 +61,20 @@ pub(super) struct Replaced {
 impl Text {
     /// Takes a text.
     pub fn new(object: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Self> {
+        Self::one(object, errors, "")
+    }
+
+    /// Takes the text of a call; `several` says what to call for several texts.
+    pub fn one(object: &Bound<'_, PyAny>, errors: Errors, several: &str) -> PyResult<Self> {
         match Self::take(object, errors)? {
             Some(text) => Ok(text),
             None => {
                 let is_several = object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>();
                 Err(PyTypeError::new_err(format!(
-                    "a text is str, bytes, bytearray or memoryview, not {}{}",
+                    "a text is str, bytes, bytearray or memoryview, not {}{}{}",
                     object.get_type().name()?,
-                    if is_several {
-                        "; a pair is encode(text, pair), several texts encode_batch(texts)"
-                    } else {
-                        ""
-                    }
+                    if is_several && !several.is_empty() { "; " } else { "" },
+                    if is_several { several } else { "" }
                 )))
             }
         }

@@ -50,9 +50,15 @@ pub(super) fn refuse_mapping(object: &Bound<'_, PyAny>, name: &str) -> PyResult<
 impl Texts {
     /// Takes the texts of a list, iterator, array, series or Arrow column.
     pub fn new(object: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Self> {
+        Self::several(object, errors, "")
+    }
+
+    /// Takes the texts of a call; `one` is the call for one text, which errors name.
+    pub fn several(object: &Bound<'_, PyAny>, errors: Errors, one: &str) -> PyResult<Self> {
         refuse_mapping(object, "texts")?;
         if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
-            return Err(PyTypeError::new_err("texts is one text; pass a list of texts, or call encode"));
+            let or = if one.is_empty() { String::new() } else { format!(", or call {one}") };
+            return Err(PyTypeError::new_err(format!("texts is one text; pass a list of texts{or}")));
         }
         if let Ok(batch) = object.cast::<PyDocumentBatch>() {
             return Ok(Self::Column(Arc::clone(&batch.get().column)));

@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 pub(super) use self::decode::text;
 use super::added_token::Part;
@@ -35,6 +35,11 @@ use crate::py::foreign_kwargs;
 use crate::tokenizer::encoding::Side;
 use crate::tokenizer::template::TrimOffsets;
 use crate::tokenizer::{Segment, Tokenizer, Truncation, TruncationStrategy};
+
+/// What to call where `encode` is given several texts.
+const SEVERAL: &str = "a pair is encode(text, pair), several texts encode_batch(texts)";
+/// What to call where `windows` is given several texts.
+const SEVERAL_WINDOWS: &str = "several texts are windows_batch(texts, size)";
 
 /// Converts text to ids and ids to text. Immutable: can be used in threads, after a fork, and in
 /// sets.
@@ -105,6 +110,16 @@ impl PyTokenizer {
 
 #[pymethods]
 impl PyTokenizer {
+    /// Refused, because a tokenizer is read or trained.
+    #[new]
+    #[pyo3(signature = (*_given, **_others))]
+    fn refuse_new(_given: &Bound<'_, PyTuple>, _others: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        Err(PyTypeError::new_err(
+            "a tokenizer is read by Tokenizer.from_file(path), Tokenizer.from_pretrained(folder) or \
+             sentitok.get_encoding(name), or trained by sentitok.train_bpe(...)",
+        ))
+    }
+
     /// Encodes a text, or a pair of texts.
     ///
     /// `add_special_tokens` adds the special tokens of the template. `specials` says which special
@@ -149,19 +164,19 @@ impl PyTokenizer {
                 let given = if is_split_into_words {
                     let pairs = pair.map(|pair| PyList::new(py, [pair])).transpose()?;
                     let pairs = pairs.as_ref().map(Bound::as_any);
-                    GivenRows::new(PyList::new(py, [text])?.as_any(), pairs, true, errors)?
+                    GivenRows::new(PyList::new(py, [text])?.as_any(), pairs, true, errors, "encode(text)")?
                 } else {
-                    GivenRows::one(text, pair, errors)?
+                    GivenRows::one(text, pair, errors, SEVERAL)?
                 };
                 let call = Call { spans: true, ..call };
                 let truncation = Truncation { strategy: truncation, stride: None, side: truncation_side };
                 let batch = self.rows(py, given, &truncation, true, call)?;
                 return PyEncoding::of_row(py, Py::new(py, batch)?);
             }
-            let text = Text::new(text, errors)?;
+            let text = Text::one(text, errors, SEVERAL)?;
             match pair {
                 None => self.one(py, text, call),
-                Some(pair) => self.pair(py, [text, Text::new(pair, errors)?], call),
+                Some(pair) => self.pair(py, [text, Text::one(pair, errors, SEVERAL)?], call),
             }
         })
     }
@@ -197,7 +212,7 @@ impl PyTokenizer {
             let (threads, max_tokens) = (threads.map(Threads::get), max_tokens.map(MaxTokens::get));
             let call =
                 Call { max_tokens, seed: seed.get(), threads, ..Call::new(add_special_tokens, specials) };
-            let given = GivenRows::new(texts, pairs, is_split_into_words, errors)?;
+            let given = GivenRows::new(texts, pairs, is_split_into_words, errors, "encode(text)")?;
             let is_cut_left = max_tokens.is_some() && truncation_side == Side::Left;
             let holds_text_once = self.tokenizer.template().holds_text_once();
             if given.rows.is_some()
@@ -256,7 +271,8 @@ impl PyTokenizer {
             let threads = threads.map(Threads::get);
             let call =
                 Call { max_tokens, seed: seed.get(), threads, ..Call::new(add_special_tokens, specials) };
-            let given = GivenRows::new(texts, pairs, is_split_into_words, errors)?;
+            let one = "windows(text, size)";
+            let given = GivenRows::new(texts, pairs, is_split_into_words, errors, one)?;
             let call = Call { spans: true, ..call };
             self.rows(
                 py,
@@ -324,13 +340,13 @@ impl PyTokenizer {
             let (size, stride) = (size.get(), stride.get());
             let call = Call::new(add_special_tokens, specials);
             if truncation_side == Side::Left || !self.tokenizer.template().holds_text_once() {
-                let given = GivenRows::one(text, None, errors)?;
+                let given = GivenRows::one(text, None, errors, SEVERAL_WINDOWS)?;
                 let truncation =
                     Truncation { stride: Some(stride), side: truncation_side, ..Truncation::default() };
                 let call = Call { max_tokens: Some(size), spans: true, ..call };
                 return self.rows(py, given, &truncation, true, call);
             }
-            let text = Text::new(text, errors)?;
+            let text = Text::one(text, errors, SEVERAL_WINDOWS)?;
             let input = text.input(py)?;
             let batch =
                 off(py, input.len(), |stop| self.tokenizer.windows(input, size, stride, call.options(stop)))?;
@@ -353,7 +369,7 @@ impl PyTokenizer {
     ) -> PyResult<usize> {
         entry(|| {
             let call = Call::new(add_special_tokens, specials);
-            let text = Text::new(text, errors)?;
+            let text = Text::one(text, errors, "several texts are count_batch(texts)")?;
             let input = text.input(py)?;
             off(py, input.len(), |stop| self.tokenizer.count(input, call.options(stop)))
         })
@@ -376,7 +392,7 @@ impl PyTokenizer {
         entry(|| {
             let threads = threads.map(Threads::get);
             let call = Call { threads, ..Call::new(add_special_tokens, specials) };
-            let texts = Texts::new(texts, errors)?;
+            let texts = Texts::several(texts, errors, "count(text)")?;
             let inputs = texts.inputs(py)?;
             let n_bytes = inputs.iter().map(|text| text.len()).sum();
             let counts = off(py, n_bytes, |stop| self.tokenizer.count_batch(&inputs, call.options(stop)))?;
@@ -401,7 +417,7 @@ impl PyTokenizer {
         entry(|| {
             let limit = limit.get();
             let call = Call::new(add_special_tokens, specials);
-            let text = Text::new(text, errors)?;
+            let text = Text::one(text, errors, "of several texts compare count_batch(texts)")?;
             let input = text.input(py)?;
             off(py, input.len(), |stop| self.tokenizer.fits(input, limit, call.options(stop)))
         })

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
@@ -15,8 +16,9 @@ use super::error::entry;
 use super::numbers::{
     CharacterCoverage, CheckpointSeconds, LimitAlphabet, MaxLineBytes, MaxMemory, MaxPieceBytes,
     MaxPieceLength, MaxSuperwordWords, MaxTokenLength, MinCount, MinFrequency, SampleOf, Seed, SpecialIds,
-    SuperwordsFrom, Threads, VocabSize,
+    SuperwordsFrom, Threads, VocabSize, given,
 };
+use super::paths::is_path;
 use super::pipeline;
 use super::progress::run;
 use super::report::{PyTrainReport, Trained};
@@ -68,6 +70,19 @@ pub(super) fn alphabet(object: Option<&Bound<'_, PyAny>>, unit: Unit) -> PyResul
         }
     }
     Ok(Alphabet::Chars(chars))
+}
+
+/// Takes `extend`: a tokenizer, or the path of one.
+fn base_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTokenizer>> {
+    if let Ok(base) = object.cast::<PyTokenizer>() {
+        return Ok(base.clone());
+    }
+    if !is_path(object)? {
+        let given = given(object)?;
+        return Err(PyTypeError::new_err(format!("extend is a Tokenizer or the path of one, not {given}")));
+    }
+    let read = object.py().get_type::<PyTokenizer>().call_method1("from_file", (object,))?;
+    Ok(read.cast_into::<PyTokenizer>()?)
 }
 
 /// Takes `unit`. The default is bytes, but characters if `▁` marks the spaces, if there is a byte
@@ -151,7 +166,7 @@ fn train(
 ///
 /// By default the ids are exactly those of Hugging Face's `BpeTrainer` with
 /// `ByteLevel(add_prefix_space=False)` and its whole alphabet. `extend` keeps the ids and the
-/// pre-tokenizer of a base tokenizer. `unk_token` becomes the first special token unless it is in
+/// pre-tokenizer of a base, a `Tokenizer` or the path of one. `unk_token` becomes the first special token unless it is in
 /// `special_tokens`.
 ///
 /// Every token has fewer than `max_token_length` symbols, which are bytes, or characters with
@@ -219,7 +234,7 @@ pub(super) fn train_bpe(
     eos_token: Option<String>,
     special_ids: Option<SpecialIds>,
     tie_break: Option<&str>,
-    extend: Option<&Bound<'_, PyTokenizer>>,
+    extend: Option<&Bound<'_, PyAny>>,
     method: &str,
     character_coverage: Option<CharacterCoverage>,
     required_chars: Option<String>,
@@ -333,7 +348,8 @@ pub(super) fn train_bpe(
             }
         }
         let special_tokens = special_tokens.unwrap_or_default();
-        let base = extend.map(|base| &*base.get().tokenizer);
+        let extended = extend.map(base_of).transpose()?;
+        let base = extended.as_ref().map(|base| &*base.get().tokenizer);
         let mut asked = pipeline::asked(normalizer, pre_tokenizer, base, default_pipeline)?;
         // Superwords are trained from counted stretches, or from a text that is cut at pieces first.
         let of_stretches = superword_options.is_some() && counts.is_some();

@@ -308,7 +308,7 @@ def test_an_array_is_no_text(name: str, data: bytes, words: str, tmp_path: Path)
         with pytest.raises(FormatError, match=re.escape(words)) as error:
             read()
         assert f"{name}: " in str(error.value)
-        assert "--format lines" in str(error.value)
+        assert 'format="lines"' in str(error.value)
     assert counted(path, format="lines").totals["documents"] >= 1  # the caller's word stands
     for read in (lambda: sentitok.count(path, format="jsonl"), lambda: list(Documents([path], "jsonl"))):
         with pytest.raises(
@@ -334,5 +334,5 @@ def test_tokenizers_and_counts_are_no_texts(folder: Path) -> None:
                 FormatError, match=rf"{name}: this is a tokenizer \(.*\), where a text is expected"
             ):
                 read()
-    with pytest.raises(FormatError, match=r"all\.counts: this is a file of counts, .* train-bpe --counts"):
+    with pytest.raises(FormatError, match=r"all\.counts: this is a file of counts, .*\(counts=path\)"):
         sentitok.train_bpe(folder / "all.counts")

@@ -168,9 +168,8 @@ def test_os_error_names_the_file(tmp_path: Path) -> None:
 
 
 def test_a_list_of_texts_is_told_from_a_list_of_paths() -> None:
-    with pytest.raises(FileNotFoundError) as raised:
+    with pytest.raises(FileNotFoundError, match=r"texts=\[\.\.\.\]"):
         train_bpe(["a gripping film", "a dull one"])
-    assert any("texts=[...]" in note for note in raised.value.__notes__)
     with pytest.raises(TypeError, match=r"texts=\[\.\.\.\]"):
         train_bpe([b"a gripping film"])
 

@@ -200,6 +200,31 @@ def test_the_name_of_a_file_as_text(command: str, remedy: str, folder: Path) -> 
         assert run(*command.split(), text, cwd=folder).err == ""
 
 
+def test_an_encode_that_fails_leaves_no_folder(folder: Path) -> None:
+    (folder / "bad.txt").write_bytes(b"low lower\n" * 50 + b"\xff\n")
+    before = sorted(folder.iterdir())
+    for out in ("new", "in/folders"):
+        done = run("encode", "bad.txt", "-o", out, cwd=folder)
+        assert done.code == 2
+        assert "--invalid-utf8 replace or bytes" in done.err
+        assert sorted(folder.iterdir()) == before
+    (folder / "mine").mkdir()
+    assert run("encode", "bad.txt", "-o", "mine", cwd=folder).code == 2
+    assert not list((folder / "mine").iterdir())  # a folder that was there stays
+
+
+def test_commands_name_no_arguments(folder: Path) -> None:
+    assert run("encode", "corpus.txt", "-o", "tokens", cwd=folder).code == 0
+    (folder / "other.txt").write_text("low\n", "utf-8")
+    refused = run("encode", "other.txt", "-o", "tokens", cwd=folder)
+    assert (refused.code, "--force" in refused.err, "resume" in refused.err) == (2, True, False)
+    assert "sentitok: --out tokens: " in refused.err
+    data = (folder / "tokens" / "shard-00000.bin").read_bytes()
+    (folder / "tokens" / "shard-00000.bin").write_bytes(data[:-2])
+    damaged = run("verify", "tokens", cwd=folder)
+    assert (damaged.code, "--force" in damaged.out, "resume" in damaged.out) == (1, True, False)
+
+
 def test_numbers_that_are_too_long(folder: Path) -> None:
     long = "9" * 5000
     for call in (["encode", "corpus.txt", "-o", "x", "--shard", f"1/{long}"], ["decode", long]):

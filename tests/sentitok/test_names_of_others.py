@@ -42,6 +42,20 @@ def tokenizer() -> Tokenizer:
         (lambda _: ANY.train_unigram(texts=TEXTS, control_symbols=["<a>"]), "are special_tokens="),
         (lambda _: ANY.train_wordpiece(texts=TEXTS, trainer=None), "train_wordpiece.* has no trainer="),
         (lambda _: ANY.train_bpe("T", 8000), r"8000 one, as in vocab_size=8000"),
+        (lambda _: ANY.train_bpe(texts=TEXTS, vocab=300), r"train_bpe.* has no vocab=: .*vocab_size="),
+        (lambda _: ANY.train_unigram(texts=TEXTS, add=30), r"train_unigram.* has no add=: .*vocab_size="),
+        (lambda _: ANY.train_bpe(texts=TEXTS, special=["<a>"]), "it is special_tokens="),
+        (lambda _: ANY.train_bpe(text=TEXTS), "are texts="),
+        (lambda _: ANY.train_bpe(texts=TEXTS, extend=5), "extend is a Tokenizer or the path of one, not 5"),
+        (lambda _: ANY.Tokenizer("file.json"), r"Tokenizer\.from_file\(path\)"),
+        (lambda _: ANY.Tokenizer(vocab={}, merges=[]), r"Tokenizer\.from_file\(path\)"),
+        (lambda t: t.count_batch("text"), r"call count\(text\)"),
+        (lambda t: t.encode_batch("text"), r"call encode\(text\)"),
+        (lambda t: t.windows_batch("text", 8), r"call windows\(text, size\)"),
+        (lambda t: t.encode(TEXTS), r"encode_batch\(texts\)"),
+        (lambda t: t.count(TEXTS), r"count_batch\(texts\)"),
+        (lambda t: t.windows(TEXTS, 8), r"windows_batch\(texts, size\)"),
+        (lambda t: t.fits(TEXTS, 8), r"count_batch\(texts\)"),
         (lambda t: t.decode(5), "ids are a list or an array of ints, not 5; one id goes in a list"),
         (lambda t: t.decode_batch([72]), "not 72; .*decode_batch takes a list of rows"),
         (lambda t: t.decode([[1, 2]]), r"an id is an int, not \[1, 2\]; decode_batch\(rows\)"),
@@ -62,6 +76,38 @@ def test_attributes_of_encodings(tokenizer: Tokenizer) -> None:
         with pytest.raises(AttributeError, match="no attribute 'input_ids': it is ids"):
             _ = made.input_ids
         assert not hasattr(made, "something")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("get_vocab", r"it is vocab\(\)"),
+        ("getVocab", r"it is vocab\(\)"),
+        ("n_vocab", "it is vocab_size"),
+        ("encode_ordinary", r"it is encode\(text\)"),
+        ("EncodeAsIds", r"it is encode\(text\)\.ids"),
+        ("encode_as_pieces", r"it is encode\(text\)\.tokens"),
+        ("IdToPiece", r"it is id_to_token\(id\)"),
+        ("tokenize", r"it is encode\(text\)\.tokens"),
+        ("batch_decode", r"it is decode_batch\(rows\)"),
+        ("convert_tokens_to_ids", r"it is token_to_id\(token\)"),
+        ("eos_token_id", "settings.special_tokens"),
+        ("add_tokens", r"with_specials\(tokens\)"),
+        ("train", r"sentitok\.train_bpe"),
+    ],
+)
+def test_attributes_of_tokenizers(name: str, remedy: str, tokenizer: Tokenizer) -> None:
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}': .*{remedy}"):
+        getattr(tokenizer, name)
+    assert not hasattr(tokenizer, name)
+
+
+def test_what_a_tokenizer_is_advised_exists(tokenizer: Tokenizer) -> None:
+    """The calls that the errors name."""
+    for call in ("vocab", "encode", "encode_batch", "decode_batch", "id_to_bytes", "n_best", "entropy"):
+        assert callable(getattr(tokenizer, call))
+    assert not hasattr(tokenizer, "something")
+    assert not hasattr(tokenizer, "__array_interface__")
 
 
 @pytest.mark.parametrize(
@@ -112,6 +158,29 @@ def test_a_mapping_is_no_list_of_texts(given: Any, tokenizer: Tokenizer) -> None
             call()
     with pytest.raises(TypeError, match=r"is a dict: .*\[\"text\"\]"):
         tokenizer.encode_batch({})
+
+
+def test_a_base_is_a_tokenizer_or_a_path(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path / "base.json")
+    wanted = sentitok.train_bpe(texts=TEXTS, vocab_size=272, extend=tokenizer)
+    for base in (tmp_path / "base.json", str(tmp_path / "base.json")):
+        assert sentitok.train_bpe(texts=TEXTS, vocab_size=272, extend=base) == wanted
+    with pytest.raises(FileNotFoundError, match=r"no-base\.json"):
+        sentitok.train_bpe(texts=TEXTS, vocab_size=272, extend=tmp_path / "no-base.json")
+
+
+@pytest.mark.parametrize(
+    "call", [sentitok.train_bpe, sentitok.train_unigram, sentitok.train_wordpiece, sentitok.count]
+)
+def test_texts_where_paths_belong(call: Callable[..., object]) -> None:
+    for source in (["text"], "text", ["A text.", "another"], "one text", ("a gripping film.",)):
+        with pytest.raises(FileNotFoundError, match=r"texts in memory are texts=\[") as raised:
+            call(source)
+        assert raised.value.filename == (source if isinstance(source, str) else source[0])
+    for source in (["corpus.txt"], "corpus.txt", "data/corpus"):
+        with pytest.raises(FileNotFoundError) as raised:
+            call(source)
+        assert "texts=" not in str(raised.value)
 
 
 def test_counts_are_no_texts() -> None:

@@ -133,7 +133,7 @@ MIXED_UP = [
     ("train-bpe corpus.txt --extend corpus.txt -o x.json", "corpus.txt is not a tokenizer"),
     ("train-unigram tokenizer.json -o x.json", "this is a tokenizer (tokenizer.json)"),
     ("count ranks.bin -o x.counts", "this is a tokenizer (.tiktoken)"),
-    ("train-bpe all.counts -o x.json", "train on it with train-bpe --counts FILE"),
+    ("train-bpe all.counts -o x.json", "sentitok train-bpe --counts FILE"),
 ]
 
 

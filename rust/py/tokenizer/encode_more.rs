@@ -51,7 +51,7 @@ impl PyTokenizer {
                 EarlierText::Row(before) => {
                     let taken = Text::new(text, errors)?;
                     check_beginning(before.bytes(), taken.input(py)?.bytes())?;
-                    let given = GivenRows::one(text, None, errors)?;
+                    let given = GivenRows::one(text, None, errors, "")?;
                     let call = Call { spans: true, ..call.clone() };
                     let batch = self.rows(py, given, &Truncation::default(), true, call)?;
                     return PyEncoding::of_row(py, Py::new(py, batch)?);
