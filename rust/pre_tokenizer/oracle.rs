@@ -262,7 +262,7 @@ fn join_stretches(pieces: SuperwordPieces, text: &str, ranges: Vec<Range<usize>>
     let joins = |range: &Range<usize>| {
         let mut characters: Vec<char> = text[range.clone()].chars().collect();
         if pieces.crosses_lines() {
-            if characters.iter().all(|&c| space(c)) {
+            if characters.iter().all(|&c| blank(c)) {
                 return true;
             }
             while characters.last().is_some_and(|&c| newline(c)) {
