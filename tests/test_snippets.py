@@ -31,7 +31,7 @@ RUN_BY = {
     "docs/how-to/thresholds.md": "test_docs.py",
     **{f"docs/how-to/{page}.md": "test_docs.py" for page in ("compare", "reproduce", "long-texts")},
     "docs/how-to/export.md#numpy": "sentimodels/test_numpy_export.py",
-    "docs/how-to/export.md#One HTML file": "sentimodels/test_page.py",
+    "docs/how-to/export.md#One HTML file": "sentimodels/test_export_page.py",
     "docs/how-to/export.md#ONNX": "sentimodels/test_onnx.py",
     "docs/how-to/export.md#transformers": "sentimodels/test_hf_classifiers.py",
     "docs/how-to/pretrain.md": "sentimodels/test_senti_pretrain.py",
