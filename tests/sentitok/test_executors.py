@@ -294,8 +294,8 @@ class StopError(Exception):
 
 
 def stop_after(n_bytes: int) -> Callable[[str, int, int], None]:
-    def progress(_: str, done: int, total: int) -> None:
-        if done >= n_bytes:
+    def progress(stage: str, done: int, total: int) -> None:
+        if stage != "plan" and done >= n_bytes:
             raise StopError
 
     return progress

@@ -58,7 +58,7 @@ def test_affixes_and_marks_of_spaces_split_no_token() -> None:
         tokenizer = train_bpe(texts=texts, **options, **affix)
         assert tokenizer.doctor()["split"] == []
     marked = {
-        "pre_tokenizer": {"type": "Whitespace"},
+        "pre_tokenizer": {"type": "WhitespaceSplit"},
         "model": {"type": "WordLevel", "unk_token": "a", "vocab": {"a": 0, "▁b": 1, "a b": 2}},
     }
     tokenizer = Tokenizer.from_bytes(json.dumps(marked).encode())
