@@ -1,5 +1,6 @@
 """The source files of the project, and rules that hold for each of them; for the tests of layers."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,5 +40,5 @@ def each(paths: list[Path]) -> Callable[[Callable[[Path], None]], Callable[[], N
 
 
 def without_tests(text: str) -> str:
-    """The part of a Rust file before its unit tests."""
-    return text.split("#[cfg(test)]")[0]
+    """The part of a Rust file before its unit tests; nothing of a file that is compiled for tests alone."""
+    return re.split(r"#!?\[cfg\(test\)\]", text)[0]

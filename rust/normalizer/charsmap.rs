@@ -9,7 +9,6 @@
 #[cfg(test)]
 mod double_array;
 mod published;
-#[cfg(test)]
 mod rules;
 #[cfg(test)]
 #[rustfmt::skip]

@@ -194,13 +194,13 @@ def test_one_text_is_refused(folder: Path, tmp_path: Path) -> None:
 def test_what_answers_otherwise_is_not_written(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scored = numpy_folder._scored
+    scored = numpy_folder.scored
 
     def other(classifier: Classifier) -> Any:
         settings, tensors = scored(classifier)
         return settings, {**tensors, "bias": tensors["bias"] + 1e-4 * torch.arange(2)}
 
-    monkeypatch.setattr(numpy_folder, "_scored", other)
+    monkeypatch.setattr(numpy_folder, "scored", other)
     with pytest.raises(ExportError, match="nothing is written"):
         export_numpy(run_of(folder, "tfidf"), tmp_path / "out", TEXTS)
     assert not list(tmp_path.iterdir())

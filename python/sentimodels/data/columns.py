@@ -445,8 +445,8 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
         required -= {chosen.text}
     found: set[str] = set()
     headers: list[int] = []
-    # A column without a role may hold anything: it is only carried along.
-    plain = {*kept} - {chosen.text, *roles, where and where[0], *of_labels}
+    # A column without a role may hold anything: it is only carried along, unless only named columns are read.
+    plain = {*kept} - {chosen.text, *roles, where and where[0], *of_labels} if asked.guess else set()
     for block in table.blocks(needed, required, plain):
         cells = block.by_name
         if chosen.label is not None and block.several_lines is not None:

@@ -8,6 +8,8 @@
 //!
 //! Source: google/sentencepiece 0.2.3, `src/builder.cc`; UAX #15.
 
+#![cfg(test)]
+
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
