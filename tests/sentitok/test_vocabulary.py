@@ -53,9 +53,11 @@ def test_what_no_text_becomes_is_found(trained: Tokenizer, tmp_path: Path) -> No
 def test_affixes_and_marks_of_spaces_split_no_token() -> None:
     """`cat</w>` is how the model spells the end of a word; a mark that no stage makes of a space is text."""
     texts = ["the cat sat on the mat"] * 5
-    options = {"vocab_size": 80, "unit": "chars", "unk_token": "<unk>", "pre_tokenizer": "whitespace"}
-    for affix in ({"end_of_word_suffix": "</w>"}, {"continuing_subword_prefix": "##"}):
-        tokenizer = train_bpe(texts=texts, **options, **affix)
+    for suffix, prefix in (("</w>", None), (None, "##")):
+        tokenizer = train_bpe(
+            texts=texts, vocab_size=80, unit="chars", unk_token="<unk>", pre_tokenizer="whitespace",
+            end_of_word_suffix=suffix, continuing_subword_prefix=prefix,
+        )  # fmt: skip
         assert tokenizer.doctor()["split"] == []
     marked = {
         "pre_tokenizer": {"type": "WhitespaceSplit"},

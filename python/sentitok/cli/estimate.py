@@ -222,7 +222,7 @@ def _of_superwords(
             "or train"
         )
     growth = math.log2(sizes[0] / sizes[1]) if len(sizes) > 1 else 1.0
-    return _SUMS + round(sizes[0] * times ** min(1.0, max(0.0, growth)))
+    return _SUMS + round(sizes[0] * math.pow(times, min(1.0, max(0.0, growth))))
 
 
 def _text_stretches(
