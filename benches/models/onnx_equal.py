@@ -5,7 +5,7 @@
 
 Bar: the same label for every text and probabilities within 1e-4. The texts are of the data folder, in two
 scripts and of one word to hundreds; each run is trained on other rows for some steps, since equality is
-that of graphs, not of scores. `tests/sentimodels/test_onnx.py` tests what is refused.
+that of graphs, not of scores. `tests/sentimodels/test_onnx.py` tests the refusals.
 Exits with 1 where a graph differs.
 """
 

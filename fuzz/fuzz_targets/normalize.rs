@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(plain.as_deref().unwrap_or(&text), same, "{name}");
         // Each character comes from a place of the text, and places are in order.
         let Some(aligned) = aligned else { continue };
-        let (mut alignment, mut last) = (aligned.alignment(), 0);
+        let (alignment, mut last) = (aligned.alignment(), 0);
         for (at, c) in aligned.text.char_indices() {
             let place = alignment.to_original(at..at + c.len_utf8());
             assert!(last <= place.start && place.start <= place.end && place.end <= text.len(), "{name}");

@@ -20,6 +20,7 @@ const UNITS: [&str; 24] = [
     "<", ">", "s", "##", "1", "Ġ", "</w>",
 ];
 
+#[derive(Debug)]
 struct Case {
     file: Value,
     texts: Vec<Vec<u8>>,
@@ -278,12 +279,12 @@ fuzz_target!(|case: Case| {
     let Ok(parts) = tokenizer_json::read(&case.file.to_string()) else { return };
     let Ok(tokenizer) = Tokenizer::new(parts) else { return };
     let tokenizer = Arc::new(tokenizer);
-    let bytes = tokenizer.to_bytes().expect("what was read can be written");
-    let own = Tokenizer::from_bytes(&bytes).expect("what was written is read");
+    let bytes = tokenizer.to_bytes().expect("a tokenizer that was read can be written");
+    let own = Tokenizer::from_bytes(&bytes).expect("a file that was written can be read");
     assert_eq!(own.to_bytes().ok(), Some(bytes));
     let mut again = vec![own];
     if let Ok(written) = tokenizer_json::write(&tokenizer) {
-        again.push(Tokenizer::from_bytes(&written).expect("what was written is read"));
+        again.push(Tokenizer::from_bytes(&written).expect("a file that was written can be read"));
     }
     let mut all = Vec::new();
     for text in &case.texts {

@@ -125,9 +125,9 @@ def writing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[None]:
-    """Makes a folder, and those that it is in, unless they are there.
+    """Makes a folder and its parents, unless they exist.
 
-    If the body raises, those that were made are removed again, unless other files are in them.
+    If the body raises, the new ones are removed again, unless they hold files.
     """
     made = [] if path.is_dir() else [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)

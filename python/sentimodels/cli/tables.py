@@ -127,7 +127,7 @@ Unknown = Annotated[
     typer.Option(
         "--unknown",
         metavar="error|drop",
-        help="What is done with rows whose label the run does not know: they are an error, or left out.",
+        help="What to do with rows whose label the run does not know: stop with an error, or drop them.",
         rich_help_panel="Input",
     ),
 ]
@@ -356,7 +356,7 @@ def _with_known_labels(table: "Table", run: Path, *, drop: bool) -> "Table":
     """Returns the rows whose labels a run knows.
 
     Raises:
-        DataError: if there are others, unless they are dropped.
+        DataError: if the run does not know a label, unless such rows are dropped.
     """
     from ..data.table import unknown_label, with_known_labels
     from ..errors import DataError
@@ -364,7 +364,7 @@ def _with_known_labels(table: "Table", run: Path, *, drop: bool) -> "Table":
     from ..runs.ensemble import first_member
 
     folder = first_member(run)  # all of an ensemble have the same labels
-    if not (folder / LABELS).is_file():  # what is not a classifier is refused where it is loaded
+    if not (folder / LABELS).is_file():  # loading refuses runs of other kinds
         return table
     labels = load_labels(folder)
     if drop:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 __all__ = ["sleep_if_busy"]
 
-# What OpenMP is told by; a user who sets any of them decides alone.
+# Prefixes of the settings of OpenMP; where the user set one, nothing is changed.
 _OF_OPENMP = ("OMP_", "GOMP_", "KMP_")
 # The number of threads that run or wait for a processor, on Linux, as in "0.20 0.18 0.12 1/80 11206".
 _RUNNING = Path("/proc/loadavg")

@@ -178,12 +178,12 @@ def verdict(found: Mapping[str, Any], key: str, name: str) -> str:
         if best in (pair["run"], pair["less"]):
             sign = 100 if pair["run"] == best else -100
             difference, ends = sign * pair[key]["difference"], [sign * end for end in pair[key]["interval"]]
-            told = min(ends) > 0 and pair[key]["p_holm"] < _LEVEL
+            is_clear = min(ends) > 0 and pair[key]["p_holm"] < _LEVEL
             other = pair["less"] if pair["run"] == best else pair["run"]
-            behind.append((other, difference, min(ends), max(ends), told))
+            behind.append((other, difference, min(ends), max(ends), is_clear))
     if len(behind) == 1:
-        other, difference, low, high, told = behind[0]
-        if told:
+        other, difference, low, high, is_clear = behind[0]
+        if is_clear:
             return (
                 f"{best} is better than {other} by {difference:.1f} points of {name} (95 % interval "
                 f"{low:.1f} to {high:.1f})"
@@ -195,10 +195,10 @@ def verdict(found: Mapping[str, Any], key: str, name: str) -> str:
         )
     better = [
         f"{other} by {difference:.1f} points (95 % interval {low:.1f} to {high:.1f})"
-        for other, difference, low, high, told in behind
-        if told
+        for other, difference, low, high, is_clear in behind
+        if is_clear
     ]
-    equal = [other for other, *_, told in behind if not told]
+    equal = [other for other, *_, is_clear in behind if not is_clear]
     said = [f"{best} has the highest {name}"]
     said += [f"it is better than {', '.join(better)}"] if better else []
     said += [f"no difference from {', '.join(equal)} can be told"] if equal else []
