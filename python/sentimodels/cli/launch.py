@@ -370,7 +370,7 @@ def dry_run_of(output: Output, recipe: "Recipe[Any]", runs: int = 1) -> None:
     if runs > 1:
         planned = {"runs": runs, **planned}
         if "seconds" in planned:
-            planned["seconds"] = round(planned["seconds"] * runs, 1)
+            planned["seconds"] = round(planned["seconds"] * runs, 3)
     planned.setdefault("memory_bytes", peak_memory() or 0)
     fits = planned["fits"]
     shown = {key: value for key, value in planned.items() if key != "fits"}

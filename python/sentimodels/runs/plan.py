@@ -131,7 +131,7 @@ def _fitted(recipe: Recipe[Any]) -> dict[str, Any]:
     return {
         "steps": 0,
         "rows_per_second": round(tried / taken, 1),
-        "seconds": round(taken * n_rows / tried, 1),
+        "seconds": round(taken * n_rows / tried, 3),
     }
 
 
@@ -146,7 +146,7 @@ def _stepped(recipe: Recipe[Any], clock: _Clock) -> dict[str, Any]:
         found["steps"] = steps
     found["tokens_per_second"] = round(tokens / max(a_place * places, 1e-9), 1)
     if steps is not None:
-        found["seconds"] = round(steps * a_place * (_usual_places(recipe) or places), 1)
+        found["seconds"] = round(steps * a_place * (_usual_places(recipe) or places), 3)
     return found
 
 
@@ -217,7 +217,7 @@ def plan_sweep(
     return {
         "runs": len(choices),
         "combinations": planned,
-        "seconds": round(mean * len(choices), 1),
+        "seconds": round(mean * len(choices), 3),
         "budget": budget,
         "within_budget": None if budget is None else min(len(choices), int(budget / max(mean, 1e-9))),
         "fits": all(one["fits"] for one in planned),
