@@ -58,11 +58,11 @@ class Client:
 
 
 @contextmanager
-def serving(app: Any) -> Iterator[Client]:
-    """Runs an application until the block ends."""
+def serving(app: Any, seconds: float = 180) -> Iterator[Client]:
+    """Runs an application until the block ends; waits so long for clients."""
     bound = bind("127.0.0.1", 0)
     bound.listen()
-    server = server_of(app)
+    server = server_of(app, seconds)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
     thread.start()
     try:

@@ -167,6 +167,8 @@ REFUSED: list[tuple[str, dict[str, Any], int, str]] = [
     ("/api/generate", {"text": "the cat " * 100, "model": "lm"}, 400, "shorten it"),
     ("/api/generate", {"text": "a", "model": "lm", "temperature": -1}, 400, "from 0 to 100"),
     ("/api/generate", {"text": "a", "model": "lm", "temperature": "warm"}, 400, "temperature"),
+    ("/api/generate", {"text": "a", "model": "lm", "temperature": 10**400}, 400, "from 0 to 100"),
+    ("/api/generate", {"text": "a", "model": "lm", "temperature": float("nan")}, 400, "from 0 to 100"),
     ("/api/generate", {"text": "a", "model": "lm", "top_p": 0}, 400, "top_p 0"),
     ("/api/generate", {"text": "a", "model": "lm", "max_new_tokens": 10**6}, 400, "from 1 to 4096"),
     ("/api/generate", {"text": "a", "model": "lm", "begin": 1}, 400, "true or false"),

@@ -1,5 +1,7 @@
 """The server of the page: its JSON, its limits, its secrets; by requests to a real one."""
 
+import contextlib
+import json
 import logging
 import re
 import socket
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import fuzz_page
 import sentitok
 
 pytest.importorskip("starlette", reason="the extra `web` is not installed")
@@ -34,7 +37,7 @@ def tokenizers(tokenizer: sentitok.Tokenizer, sherlock: Path) -> dict[str, Token
 
 @pytest.fixture(scope="module")
 def client(tokenizers: dict[str, TokenizerModel]) -> Iterator[Client]:
-    with serving(create_app(tokenizers, Limits(), hosts=["127.0.0.1", "localhost"])) as made:
+    with serving(create_app(tokenizers, Limits(), hosts=["127.0.0.1", "localhost", "[::1]"])) as made:
         yield made
 
 
@@ -166,10 +169,59 @@ def test_only_posts_are_answered(client: Client) -> None:
     assert client.ask("/api/model", data=b"").status == 405
 
 
-def test_a_name_that_is_not_the_servers_is_refused(client: Client) -> None:
-    assert client.ask("/api/model", host="evil.example").status == 421
-    assert client.ask("/", host="evil.example:8000").status == 421
-    assert client.ask("/api/model", host="localhost:1").status == 200
+FOREIGN_HOSTS = (
+    *("evil.example", "evil.example:8000", "127.0.0.1.evil.example", "localhost.evil.example", "127.0.0.2"),
+    *("[::1", "[::ffff:127.0.0.1]", "0.0.0.0", "localhost@evil.example", "2130706433", "", " ", "\xff"),
+)
+
+
+@pytest.mark.parametrize("host", FOREIGN_HOSTS)
+def test_a_name_that_is_not_the_servers_is_refused(client: Client, host: str) -> None:
+    for path in ("/", "/main.mjs", "/api/model", "/api/none"):
+        assert client.ask(path, host=host).status == 421
+    assert client.ask("/api/tokenize", {"text": "a"}, host=host).status == 421
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:80", "[::1]", "[::1]:80"])
+def test_requests_with_the_names_of_the_server_are_answered(client: Client, host: str) -> None:
+    assert client.ask("/api/model", host=host).status == 200
+
+
+def test_another_origin_gets_no_permission(client: Client) -> None:
+    """A browser asks before it sends JSON to another origin, and refuses its answer to the page there."""
+    for origin in ("http://evil.example", "null", f"http://localhost:{client.port + 1}"):
+        asked = {"access-control-request-method": "POST", "access-control-request-headers": "content-type"}
+        before = client.ask("/api/tokenize", method="OPTIONS", origin=origin, **asked)
+        assert before.status == 405
+        for answer in (before, client.ask("/api/model", origin=origin)):
+            assert not [name for name in answer.headers if name.startswith("access-control-")]
+            assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+            sent = client.ask("/api/tokenize", data=b'{"text": "a"}', content_type=kind, origin=origin)
+            assert sent.status == 415
+
+
+PATHS = (
+    *("/../app.py", "/..%2fapp.py", "/%2e%2e/app.py", "/page/../app.py", "/./main.mjs/../../app.py"),
+    *("//etc/passwd", "/%2fetc%2fpasswd", "/..\\app.py", "/main.mjs%00", "/main.mjs/", "/main.mjs%0d%0aX: y"),
+    *("/index.html", "/__init__.py", "/api", "/api/", "/api/tokenize/../model", "/%C0%AE%C0%AE/app.py"),
+    *("file:///etc/passwd", "http://evil.example/etc/passwd", "/?file=/etc/passwd#x/../y", "*"),
+)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_paths_lead_to_nothing_but_the_page(client: Client, path: str) -> None:
+    with socket.create_connection(("127.0.0.1", client.port), timeout=180) as raw:
+        raw.sendall(f"GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n".encode())
+        answer = b""
+        while part := raw.recv(1 << 16):
+            answer += part
+    if path.startswith("/?"):
+        assert answer.endswith(page_files()["index.html"])
+    else:
+        assert re.match(rb"HTTP/1\.1 (307|4\d\d) ", answer), answer[:200]
+    assert b"root:" not in answer
+    assert b"import" not in answer or path.startswith("/?")
 
 
 def test_every_answer_has_the_headers(client: Client) -> None:
@@ -215,6 +267,45 @@ def test_a_request_that_does_not_come_is_given_up(tokenizers: dict[str, Tokenize
         assert client.ask("/api/health").status == 200
 
 
+@pytest.mark.parametrize("sent", [b"", b"GET /api/he", b"GET /api/health HTTP/1.1\r\nhost: x\r\n"])
+def test_a_connection_without_a_request_is_closed(sent: bytes, tokenizers: dict[str, TokenizerModel]) -> None:
+    with serving(create_app(tokenizers, SMALL), seconds=0.3) as client:
+        with socket.create_connection(("127.0.0.1", client.port), timeout=60) as raw:
+            raw.sendall(sent)
+            with contextlib.suppress(ConnectionResetError):
+                while raw.recv(4096):
+                    pass
+        with (
+            socket.create_connection(("127.0.0.1", client.port), timeout=60) as raw,
+            pytest.raises(OSError, match=r"reset|[Bb]roken"),
+        ):
+            send_slowly(raw, b"GET /" + b"a" * 100)
+        assert client.ask("/api/health").status == 200
+
+
+def send_slowly(raw: socket.socket, data: bytes) -> None:
+    for byte in data:
+        raw.sendall(bytes([byte]))
+        time.sleep(0.05)
+
+
+def test_a_client_that_does_not_read_is_left(tokenizers: dict[str, TokenizerModel]) -> None:
+    with serving(create_app(tokenizers, Limits()), seconds=0.5) as client:
+        body = json.dumps({"text": "a film, " * 4000}).encode()
+        whole = client.ask("/api/tokenize", data=body, content_type="application/json").data
+        head = "POST /api/tokenize HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+        request = f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
+        with socket.create_connection(("127.0.0.1", client.port), timeout=60) as raw:
+            # The answers are more than the system keeps for a connection.
+            raw.sendall(request * 10)
+            time.sleep(2)
+            received = 0
+            with contextlib.suppress(ConnectionResetError):
+                while part := raw.recv(1 << 20):
+                    received += len(part)
+        assert received < 10 * len(whole)
+
+
 def test_too_many_that_wait_are_refused(tokenizers: dict[str, TokenizerModel]) -> None:
     slow = {"slow": Slow(tokenizers["bytes"].tokenizer)}
     limits = Limits(threads=1, waiting=2)
@@ -240,6 +331,25 @@ def test_no_text_is_logged(
     said = caplog.text + "".join(capfd.readouterr())
     assert "POST /api/tokenize: RuntimeError" in said
     assert "secret-word" not in said
+
+
+def test_a_client_that_leaves_is_not_an_error(
+    tokenizers: dict[str, TokenizerModel], caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(create_app(tokenizers, SMALL)) as client:
+        with socket.create_connection(("127.0.0.1", client.port), timeout=180) as raw:
+            head = "POST /api/tokenize HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+            raw.sendall(f"{head}content-length: 100\r\n\r\n{{".encode())
+            time.sleep(0.1)
+        time.sleep(0.1)
+    assert caplog.text == ""
+
+
+def test_hostile_clients(client: Client) -> None:
+    """`python tests/fuzz_page.py` sends more of them."""
+    trial = fuzz_page.trial_of(client.port)
+    fuzz_page.hammer(trial, "tests", iter(range(300)), clients=20)
+    assert trial.failed == []
 
 
 def test_a_hundred_clients_lose_nothing(client: Client, tokenizers: dict[str, TokenizerModel]) -> None:

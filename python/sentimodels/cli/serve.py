@@ -55,7 +55,7 @@ def serve(
         models = load_models(runs, device, windows=windows)
         return create_app(models, limits, more=routes, hosts=hosts), list(models)
 
-    run_server(make, host, port, output)
+    run_server(make, host, port, limits, output)
 
 
 def register(app: typer.Typer) -> None:

@@ -75,7 +75,11 @@ def limits_of(max_bytes: str, timeout: int, threads: int | None) -> "Limits":
 
 
 def run_server(
-    make: "Callable[[list[str] | None], tuple[Application, list[str]]]", host: str, port: int, output: Output
+    make: "Callable[[list[str] | None], tuple[Application, list[str]]]",
+    host: str,
+    port: int,
+    limits: "Limits",
+    output: Output,
 ) -> None:
     """Takes the address, makes the application, says where it is, and serves until a signal.
 
@@ -84,6 +88,7 @@ def run_server(
             and the names of the models.
         host: address to listen on.
         port: port to listen on.
+        limits: how long a client may keep it waiting.
         output: where to say it.
 
     Raises:
@@ -106,7 +111,7 @@ def run_server(
         value: dict[str, Any] = {"url": url, "models": names}
         output.result(value, f"serving  {', '.join(names)}\nopen     {url}\nCtrl-C stops", url)
         sys.stdout.flush()
-        serve(app, bound)
+        serve(app, bound, limits.seconds)
 
 
 def serve(
@@ -133,7 +138,7 @@ def serve(
         models = load_tokenizers(files)
         return create_app(models, limits, hosts=hosts), list(models)
 
-    run_server(make, host, port, output)
+    run_server(make, host, port, limits, output)
 
 
 def register(app: typer.Typer) -> None:

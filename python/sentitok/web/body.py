@@ -6,7 +6,6 @@ A refusal names the field, its value and the expected values; a text is never re
 
 import asyncio
 import json
-from math import isfinite
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -65,7 +64,7 @@ class Body:
         if value is None:
             return default
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not isfinite(value) or not low <= value <= high:
+        if not is_number or not low <= value <= high:
             raise HTTPException(400, f"{name}: expected a number from {low:g} to {high:g}")
         return float(value)
 

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Collection
 from typing import Any
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["HEADERS", "Guard"]
@@ -60,6 +61,8 @@ class Guard:
             return
         try:
             await self._app(scope, receive, send_guarded)
+        except ClientDisconnect:
+            pass
         except Exception as error:
             # It has been answered (`app.py`), or nobody listens any more.
             _log.error("%s %s: %s", scope["method"], _route(scope), type(error).__name__)
@@ -69,9 +72,8 @@ class Guard:
             return True
         given = next((value for name, value in scope["headers"] if name == b"host"), b"")
         name = given.decode("latin-1").lower()
-        if name.startswith("["):
-            return name.partition("]")[0] + "]" in self._hosts
-        return name.partition(":")[0] in self._hosts
+        address, bracket, _ = name.partition("]")
+        return (address + bracket if name.startswith("[") else name.partition(":")[0]) in self._hosts
 
 
 def _route(scope: Scope) -> str:

@@ -4,6 +4,7 @@ The only file of `sentitok` that opens a socket, and only to be asked; it calls 
 gently: no new requests, those begun are answered.
 """
 
+import asyncio
 import contextlib
 import ipaddress
 import signal
@@ -14,6 +15,7 @@ from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 __all__ = ["Application", "bind", "hosts_of", "is_loopback", "serve", "server_of", "url_of"]
 
@@ -83,11 +85,63 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def server_of(app: ASGIApp) -> _Server:
-    """Returns a server that logs no request."""
+def _protocol(seconds: float) -> type[asyncio.Protocol]:
+    """Returns the protocol of connections that a client can hold no longer than a request may take.
+
+    uvicorn waits forever for the first line of a request, and for clients that do not read their answer.
+    """
+
+    class Protocol(H11Protocol):
+        _head: asyncio.TimerHandle | None = None
+        _answer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # 2026-11: as uvicorn declares it
+            super().connection_made(transport)
+            self._wait_for_head()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._wait_for_head()
+
+        def _wait_for_head(self) -> None:
+            """Starts the time of a request that is to come, unless it runs, or ends it."""
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._stop(self._head)
+                self._head = None
+            elif self._head is None:
+                self._head = self.loop.call_later(seconds, self.transport.abort)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._answer = self.loop.call_later(seconds, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            self._stop(self._answer)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop(self._head)
+            self._stop(self._answer)
+            super().connection_lost(exc)
+
+        @staticmethod
+        def _stop(timer: asyncio.TimerHandle | None) -> None:
+            if timer is not None:
+                timer.cancel()
+
+    return Protocol
+
+
+def server_of(app: ASGIApp, seconds: float) -> _Server:
+    """Returns a server that logs no request.
+
+    Args:
+        app: the application.
+        seconds: how long it waits for the head of a request, and for a client to read.
+    """
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=_protocol(seconds),
         loop="asyncio",
         ws="none",
         interface="asgi3",
@@ -104,9 +158,15 @@ def server_of(app: ASGIApp) -> _Server:
     return _Server(config)
 
 
-def serve(app: ASGIApp, bound: socket.socket) -> None:
-    """Answers requests until a signal comes, which is then raised again."""
-    server = server_of(app)
+def serve(app: ASGIApp, bound: socket.socket, seconds: float) -> None:
+    """Answers requests until a signal comes, which is then raised again.
+
+    Args:
+        app: the application.
+        bound: the address, as of :func:`bind`.
+        seconds: how long it waits for the head of a request, and for a client to read.
+    """
+    server = server_of(app, seconds)
     bound.listen(_CONNECTIONS)
     server.run(sockets=[bound])
     if server.stopped_by is not None:
