@@ -158,8 +158,9 @@ def main() -> int:
     # Some of the random files make the tokenizers library panic, which prints.
     os.environ.setdefault("RUST_BACKTRACE", "0")
     # Files in memory where that is possible: writers wait for the disk.
-    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
-    with tempfile.TemporaryDirectory(dir=memory) as folder:
+    if Path("/dev/shm").is_dir():
+        tempfile.tempdir = "/dev/shm"
+    with tempfile.TemporaryDirectory() as folder:
         failures = sum([run(kind, args, seconds, Path(folder)) for kind in kinds])
     return 1 if failures else 0
 

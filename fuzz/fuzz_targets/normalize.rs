@@ -1,13 +1,19 @@
 //! Normalizing: the text alone, which vectors write, against the text with its alignment.
 #![no_main]
 
+use std::sync::LazyLock;
+
 use libfuzzer_sys::fuzz_target;
 use sentitok::normalizer::Normalizer;
 
+static NORMALIZERS: LazyLock<Vec<(&str, Normalizer)>> = LazyLock::new(|| {
+    let one = |name| (name, Normalizer::from_name(name).expect("a name of the list"));
+    Normalizer::names().map(one).collect()
+});
+
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
-    for name in Normalizer::names() {
-        let normalizer = Normalizer::from_name(name).expect("a name of the list");
+    for (name, normalizer) in NORMALIZERS.iter() {
         let plain = normalizer.normalize_text(&text);
         let aligned = normalizer.normalize(&text);
         let (Ok(plain), Ok(aligned)) = (&plain, &aligned) else {

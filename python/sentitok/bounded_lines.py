@@ -47,30 +47,46 @@ def blocks(file: IO[str], name: str, limit: int = MAX_LINE) -> Iterator[list[str
     Raises:
         FormatError: as `lines`.
     """
-    rest, number = "", 1
-    # As much as is left over, so that a line of any length is looked at a few times only.
-    while text := file.read(max(_CHARS, len(rest))):
-        text = rest + text
+    # The beginning of a line whose end is not read yet, in parts, and its bytes.
+    parts: list[str] = []
+    n_bytes, number = 0, 1
+    while text := file.read(_CHARS):
+        if "\n" not in text:
+            parts.append(text)
+            n_bytes += _n_bytes(text)
+            if n_bytes > limit:
+                raise _too_long(name, number, limit)
+            continue
+        text = "".join([*parts, text])
         block = text.split("\n")
-        rest = block.pop()
         # A character takes four bytes at most.
         if len(text) * 4 > limit:
-            for place, line in enumerate(block):
+            for place, line in enumerate(block[:-1]):
                 _check(f"{line}\n", name, number + place, limit)
-            _check(rest, name, number + len(block), limit)
+            _check(block[-1], name, number + len(block) - 1, limit)
+        parts = [block.pop()]
+        n_bytes = _n_bytes(parts[0])
         if "\r\n" in text:
             block = [line.removesuffix("\r") for line in block]
-        if block:
-            yield block
-            number += len(block)
-    if rest:
+        yield block
+        number += len(block)
+    if rest := "".join(parts):
         yield [rest.removesuffix("\r")]
+
+
+def _n_bytes(text: str) -> int:
+    """Returns the length of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 def _check(line: str, name: str, number: int, limit: int) -> None:
     """Refuses a line that is too long."""
-    if len(line) * 4 > limit and (len(line) > limit or len(line.encode("utf-8", "replace")) > limit):
-        raise FormatError(
-            f"{name}, line {number}: the line is longer than {limit} bytes, the most that is held at "
-            f"once; {_REMEDY}"
-        )
+    if len(line) * 4 > limit and _n_bytes(line) > limit:
+        raise _too_long(name, number, limit)
+
+
+def _too_long(name: str, number: int, limit: int) -> FormatError:
+    return FormatError(
+        f"{name}, line {number}: the line is longer than {limit} bytes, the most that is held at "
+        f"once; {_REMEDY}"
+    )

@@ -5,6 +5,7 @@ when it is needed. Memory is that of a batch of rows and of a page of the column
 """
 
 import errno
+import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -95,7 +96,11 @@ def cut_file(path: str, column: str, part_bytes: int) -> list[int]:
     size = _size(path)
     n_parts = -(-size // part_bytes)
     with _open(path) as file:
-        begins = [begin for begin, group in zip(_begins(file), _groups(file), strict=True) if group.num_rows]
+        begins = [
+            begin
+            for begin, group in zip(_begins(_column_chunks(file, path, column)), _groups(file), strict=True)
+            if group.num_rows
+        ]
     cuts = [0]
     for part in range(1, n_parts):
         at = size * part // n_parts
@@ -178,10 +183,12 @@ def _rows(name: str, column: str, part: range, invalid_utf8: str) -> Iterator[An
     arrow, _ = _pyarrow()
     with _open(name) as file:
         row = 0
-        for group, (begin, row_group) in enumerate(zip(_begins(file), _groups(file), strict=True)):
+        found = _column_chunks(file, name, column)
+        for group, (begin, row_group) in enumerate(zip(_begins(found), _groups(file), strict=True)):
             if row_group.num_rows and begin in part:
                 number = row
-                for batch in _batches(file, name, group, column):
+                rows = min(_ROWS, max(1, _BYTES * row_group.num_rows // max(1, found[group][1])))
+                for batch in _batches(file, name, group, column, rows):
                     array = batch.column(0)
                     if arrow.types.is_dictionary(array.type):
                         array = array.dictionary_decode()
@@ -198,31 +205,68 @@ def _groups(file: Any) -> list[Any]:
     return [file.metadata.row_group(group) for group in range(file.num_row_groups)]
 
 
-def _begins(file: Any) -> list[int]:
+def _begins(found: list[tuple[int, int]]) -> list[int]:
     """Where each row group begins; in order, so that parts of the file are in order, too."""
-    return [*accumulate(map(_begin, _groups(file)), max)]
+    return [*accumulate((begin for begin, _ in found), max)]
 
 
-def _begin(group: Any) -> int:
-    """Where a row group begins in its file."""
-    places = []
-    for at in range(group.num_columns):
-        chunk = group.column(at)
-        places += [
-            p for p in (chunk.dictionary_page_offset, chunk.data_page_offset) if p is not None and p > 0
-        ]
-    return min(places, default=0)
+def _column_chunks(file: Any, name: str, column: str) -> list[tuple[int, int]]:
+    """Where a column begins in each row group, and how many bytes it has there.
+
+    pyarrow 26 ends the process if it is asked for the place of a column whose statistics are damaged. A
+    reader with the same metadata raises an error, so one is made first. It gets a file that cannot be read,
+    because it needs no byte of it.
+    """
+    _, parquet = _pyarrow()
+    schema = file.schema
+    leaf = next(at for at in range(len(schema)) if schema.column(at).path == column)
+    found = []
+    with parquet.ParquetFile(_Unreadable(), metadata=file.metadata, pre_buffer=False) as reader:
+        for group, about in enumerate(_groups(file)):
+            try:
+                next(reader.iter_batches(1, row_groups=[group], columns=[column]), None)
+            except _ReadError:
+                pass
+            except damage(OSError) as error:
+                raise _damaged(name, error) from None
+            chunk = about.column(leaf)
+            places = [
+                place
+                for place in (chunk.dictionary_page_offset, chunk.data_page_offset)
+                if place is not None and place > 0
+            ]
+            found.append((min(places, default=0), chunk.total_uncompressed_size))
+    return found
 
 
-def _batches(file: Any, name: str, group: int, column: str) -> Iterator[Any]:
+class _ReadError(Exception):
+    pass
+
+
+class _Unreadable(io.RawIOBase):
+    """A file of any size whose bytes cannot be read."""
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, _: int = 0, /) -> int:
+        return offset
+
+    def tell(self) -> int:
+        return 1 << 62
+
+    def read(self, _: int = -1, /) -> bytes:
+        raise _ReadError
+
+
+def _batches(file: Any, name: str, group: int, column: str, rows: int) -> Iterator[Any]:
     batches: Iterator[Any] | None = None
     while True:
         try:
             if batches is None:
-                row_group = file.metadata.row_group(group)
-                places = [row_group.column(at) for at in range(row_group.num_columns)]
-                n_bytes = sum(one.total_uncompressed_size for one in places if one.path_in_schema == column)
-                rows = min(_ROWS, max(1, _BYTES * row_group.num_rows // max(1, n_bytes)))
                 batches = file.iter_batches(rows, row_groups=[group], columns=[column])
             batch = next(batches, None)
         except damage(OSError) as error:

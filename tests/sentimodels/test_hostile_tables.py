@@ -37,8 +37,8 @@ ODD = {
     "separators": ",;\t|",
 }
 AT = N_ROWS // 2
-# A million take 3 to 6 s: reading names and cells is linear.
-N_COLUMNS = 200_000
+# A million take 1.8 s: reading names and cells is linear.
+N_COLUMNS = 400_000
 
 
 def quoted(cell: str, separator: str) -> str:
@@ -264,9 +264,21 @@ def test_a_cell_of_a_gigabyte_is_refused(kind: str, tmp_path: Path) -> None:
         for _ in range(1 << 10):
             file.write(b"a film, " * (1 << 17))
         file.write(after)
-    started = time.process_time()
     with pytest.raises(DataError, match="longer than"):
-        read_table(path)
+        raise timed(lambda: read_table(path))
     with pytest.raises(SentitokError, match="longer than"):
-        sentitok.count(path, format="jsonl" if kind == "jsonl" else f"{kind}:text")
-    print(f"{kind}: {time.process_time() - started:.1f} s")
+        raise timed(lambda: sentitok.count(path, format="jsonl" if kind == "jsonl" else f"{kind}:text"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl"])
+@pytest.mark.parametrize("inner", ["a film, ", 'a ""film"", ', "a film\n"])
+def test_a_long_cell_is_refused_soon(kind: str, inner: str, tmp_path: Path) -> None:
+    """A cell that never ends, with quotes, or with lines in quotes that never close."""
+    if inner.endswith("\n") and kind != "csv":
+        pytest.skip("a line end ends the cell")
+    path = tmp_path / f"a.{kind}"
+    before = {"csv": 'text,label\n"', "tsv": "text\tlabel\n"}.get(kind, '{"text": "')
+    limit = 1 << 24
+    path.write_text(before + inner * (2 * limit // len(inner)))
+    with pytest.raises(DataError, match=r"line [12]: the (row|line) is longer than"):
+        raise timed(lambda: read_table(path, max_line_bytes=limit))

@@ -145,6 +145,18 @@ def damaged(path: Path) -> Path:
     return file
 
 
+def damaged_statistics(path: Path) -> Path:
+    """A list of two numbers in the footer has one of them."""
+    file = parquet_file(path, pa.array(TEXTS[:30]))
+    data = file.read_bytes()
+    size = int.from_bytes(data[-8:-4], "little")
+    # In Thrift, the list [0, 30] of int64 becomes [30].
+    footer = data[-8 - size : -8].replace(bytes([0x26, 0, 60]), bytes([0x16, 60]))
+    assert len(footer) < size
+    file.write_bytes(data[: -8 - size] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    return file
+
+
 def no_parquet(path: Path) -> Path:
     (path / "x.parquet").write_text("text\na film\n")
     return path / "x.parquet"
@@ -161,6 +173,7 @@ REFUSED: list[tuple[str, Callable[[Path], Path], str, type[Exception], str]] = [
     ("no column", lambda d: parquet_file(d, pa.array(["a"])), "parquet:body", FormatError,
      "no column 'body'; the columns are 'text'"),
     ("damaged", damaged, "parquet:text", FormatError, "x.parquet: damaged Parquet"),
+    ("damaged statistics", damaged_statistics, "parquet:text", FormatError, "x.parquet: damaged Parquet"),
     ("no Parquet", no_parquet, "parquet:text", FormatError, "x.parquet: no Parquet file, or a damaged one"),
     ("an empty folder", lambda d: d, "parquet:text", FileNotFoundError, "the folder has no file to read"),
     ("nothing", lambda d: d / "x.parquet", "parquet:text", FileNotFoundError, "x.parquet"),

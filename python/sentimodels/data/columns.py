@@ -37,7 +37,7 @@ from .row_buffer import (
     whole_cells,
     without_breaks,
 )
-from .separated import Block, Dialect, Place, parsed, rows_within_cells
+from .separated import Block, Dialect, Place, columns_of, parsed, rows_within_cells
 from .table import listed
 
 # The first name of a list that a file has wins; a list's names are shown to the user.
@@ -49,6 +49,8 @@ _LABEL = (
 _LABELS = ("labels", "tags", "genres", "topics", "categories", "emotions", "classes", "annotations")
 _GROUP = ("sentenceid", "group", "group_id")
 _ID = ("id", "phraseid", "textid", "review_id")
+_USUAL = frozenset((*_TEXT, *_LABEL, *_GROUP, *_ID))
+_KNOWN = _USUAL.union(_LABELS)
 # A column without a name, by its number; pandas writes the second form.
 _UNNAMED = re.compile(r"(column|Unnamed:) [0-9]+")
 # Texts have so many words on average, at least; characters of scripts without spaces count as words.
@@ -208,7 +210,7 @@ class _Chosen:
 
 def is_known(name: str) -> bool:
     """Whether a column of this name is one that is looked for."""
-    return name.strip().lower() in {*_TEXT, *_LABEL, *_GROUP, *_ID}
+    return name.strip().lower() in _USUAL
 
 
 def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[str]]:
@@ -252,12 +254,14 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
     filled = [
         name for name in names if not _UNNAMED.fullmatch(name) or any(map(str.strip, sample.get(name, ())))
     ]
+    # Of a million columns few are looked at closely.
+    candidates = [name for name in names if name.lower() in _KNOWN]
     text, unlike_texts = asked.text, set[str]()
     if text is None:
         unlike_texts = {
-            name for name in names if name.lower() in _TEXT and not _are_texts(sample.get(name, ()))
+            name for name in candidates if name.lower() in _TEXT and not _are_texts(sample.get(name, ()))
         }
-        text = _guess(names, _TEXT, taken | unlike_texts)
+        text = _guess(candidates, _TEXT, taken | unlike_texts)
         text = text or _wordiest(filled, taken | unlike_texts, sample)
     if text is None:
         hint = f"; most cells of {listed(sorted(unlike_texts))} are blank or numbers" if unlike_texts else ""
@@ -272,14 +276,16 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
         # Lists have their own error.
         unlike_labels = {
             name
-            for name in names
+            for name in candidates
             if name.lower() in usual
             and not are_labels(cells := sample.get(name, ()))
             and all(as_list(cell) is None for cell in cells)
             and not (asked.sets and are_labels([part for cell in cells for part in parts_of(cell)]))
         }
-        label = None if of_labels else _guess(names, usual, {text, asked.group, asked.id} | unlike_labels)
-    group = asked.group or _guess(names, _GROUP, taken)
+        label = (
+            None if of_labels else _guess(candidates, usual, {text, asked.group, asked.id} | unlike_labels)
+        )
+    group = asked.group or _guess(candidates, _GROUP, taken)
     # Of two columns one is the text, so the other can only be the label.
     if label is None and group is None and not of_labels:
         unlike = unlike_texts | unlike_labels
@@ -292,11 +298,11 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
     if label is None and not of_labels:
         label = _few_values(filled, taken, sample)
     # Of many classes a small part of the rows has most only once, so a name says more than its cells.
-    named = _guess(names, usual, {text, asked.group, asked.id})
+    named = _guess(candidates, usual, {text, asked.group, asked.id})
     if label is None and not of_labels and named is not None and _are_texts(sample.get(named, ())):
         label = named
         unlike_labels.discard(named)
-    chosen = _Chosen(text, label, group, asked.id or _guess(names, _ID, taken))
+    chosen = _Chosen(text, label, group, asked.id or _guess(candidates, _ID, taken))
     for what, column, named in (("text", text, asked.text), ("label", label, asked.label)):
         if named is None and column is not None:
             notes.append(f"{what} column: {column!r} (of {listed(filled)})")
@@ -315,7 +321,7 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
         ("text", text, _TEXT, unlike_texts, "most of its cells are blank or numbers"),
         ("label", label, usual, unlike_labels, "its values are dates, or nearly all different"),
     ):
-        by_name = _guess(names, known, {asked.group, asked.id})
+        by_name = _guess(candidates, known, {asked.group, asked.id})
         notes += [
             f"{what} column is not {name!r}, as {why} (--{what}-column {shlex.quote(name)}, if it is)"
             for name in sorted(unlike)
@@ -527,7 +533,7 @@ def open_separated(file: TextFile, dialect: Dialect) -> OpenTable:
                 several_lines if dialect.quoted and not dialect.sure else None,
             )
 
-    sample = {name: [row[at] for row in dialect.rows if at < len(row)] for at, name in enumerate(names)}
+    sample = dict(zip(names, columns_of(dialect.rows, len(names)), strict=True))
     return OpenTable(names, blocks, file.sha256, sample, dialect.note, dialect.doubtful, dialect.header)
 
 

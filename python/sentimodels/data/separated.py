@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -30,6 +30,7 @@ __all__ = [
     "Readable",
     "blocks",
     "check_counts",
+    "columns_of",
     "is_quoted",
     "parsed",
     "quotes_throughout",
@@ -168,11 +169,15 @@ class Block:
         """Yields the rows, parsed one by one: for the few that decide the format of a file."""
         at = 0
         for line in self.rows:
-            if not self.blank(line):
+            if self.blank(line):
+                pass
+            elif MASK in line:
                 yield [
                     cell[1:-1].replace('""', '"') if is_quoted(cell, mask) else cell
                     for cell, mask in self.written_cells(at, line)
                 ]
+            else:
+                yield self.text[at : at + len(line)].removesuffix("\r").split(self.separator)
             at += len(line) + 1
 
     def written_cells(self, at: int, line: str) -> Iterator[tuple[str, str]]:
@@ -273,25 +278,35 @@ def blocks(
     Raises:
         DataError: if a quote does not close or has text behind it, or a row is longer than `limit`.
     """
-    rest, line, ended = "", 1, False
+    rest, open_quote, line, ended = "", False, 1, False
     old_mac: bool | None = None
     while not ended:
-        # As much as is left over, so that a row of any length is looked at a few times only.
-        some = stream.read(max(chars, len(rest)))
-        ended = not some
-        text = rest + some
+        parts, n_bytes, may_end = [rest], _n_bytes(rest), False
+        while not (may_end or ended):
+            # As much as is left over, so that a row of any length is looked at a few times only.
+            some = stream.read(max(chars, len(rest)))
+            parts.append(some)
+            n_bytes += _n_bytes(some)
+            ended = not some
+            # A row of which a part is known does not end without one of these.
+            may_end = not rest or ('"' in some if open_quote else "\n" in some or "\r" in some)
+            if not may_end and n_bytes > limit:
+                _refuse_length(path, Place(line, 1), limit)
+        text = "".join(parts)
         if text.endswith("\r") and not ended:  # LF may follow
             more = stream.read(1)
             text, ended = text + more, not more
         if old_mac is None and re.search("[\r\n]", text):
             old_mac = _is_old_mac(text, quoted=quoted)
-        block = whole_rows(text, path, separator, quoted=quoted, ended=ended, line=line, old_mac=old_mac)
+        block, open_quote = _whole_rows(
+            text, path, separator, quoted=quoted, ended=ended, line=line, old_mac=old_mac
+        )
         _check_length(path, block, limit)
         if block.text:
             yield block
             line += block.with_plain_ends(block.text).count("\n")
         rest = text[len(block.text) :]
-        if len(rest) * 4 > limit and len(rest.encode("utf-8", "replace")) > limit:
+        if len(rest) * 4 > limit and _n_bytes(rest) > limit:
             _refuse_length(path, Place(line, 1), limit)
 
 
@@ -319,6 +334,20 @@ def whole_rows(
     Raises:
         DataError: if a quote does not close or has text behind it.
     """
+    return _whole_rows(text, path, separator, quoted=quoted, ended=ended, line=line, old_mac=old_mac)[0]
+
+
+def _whole_rows(
+    text: str,
+    path: Path,
+    separator: str,
+    *,
+    quoted: bool,
+    ended: bool,
+    line: int,
+    old_mac: bool | None,
+) -> tuple[Block, bool]:
+    """Returns the whole rows, and whether a quoted cell is open at the end of the text."""
     old_mac = _is_old_mac(text, quoted=quoted) if old_mac is None else old_mac
     skeleton, opened = _skeleton(text, separator, quoted, old_mac)
     end = len(text) if ended else skeleton.rfind("\n") + 1
@@ -326,7 +355,7 @@ def whole_rows(
         if ended or _closes(text, opened):
             _refuse_quote(path, Block(text, skeleton, line, separator, quoted, old_mac), opened)
         end = skeleton.rfind("\n", 0, opened) + 1
-    return Block(text[:end], skeleton[:end], line, separator, quoted, old_mac)
+    return Block(text[:end], skeleton[:end], line, separator, quoted, old_mac), opened is not None
 
 
 def _closes(text: str, at: int) -> bool:
@@ -351,12 +380,17 @@ def _check_length(path: Path, block: Block, limit: int) -> None:
         return
     at = 0
     for row in block.rows:
-        if len(row) * 4 > limit and len(block.text[at : at + len(row)].encode("utf-8", "replace")) > limit:
+        if len(row) * 4 > limit and _n_bytes(block.text[at : at + len(row)]) > limit:
             _refuse_length(path, block.place(at), limit)
         at += len(row) + 1
 
 
-def _refuse_length(path: Path, place: Place, limit: int) -> None:
+def _n_bytes(text: str) -> int:
+    """Returns the length of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
+
+def _refuse_length(path: Path, place: Place, limit: int) -> NoReturn:
     raise DataError(
         f"{path}: line {place.line}: the row is longer than {limit} bytes; "
         "divide it, check its quotes, or raise --max-line-bytes"
@@ -717,6 +751,13 @@ def recognised(
     )  # fmt: skip
 
 
+def columns_of(rows: Sequence[Sequence[str]], n_columns: int) -> list[Sequence[str]]:
+    """Returns the cells of the first columns; of a short row, those that it has."""
+    if rows and all(len(row) >= n_columns for row in rows):
+        return list(islice(zip(*rows, strict=False), n_columns))
+    return [[row[at] for row in rows if at < len(row)] for at in range(n_columns)]
+
+
 def separates(opened: Opener, usual: str, *, tabs: bool, known: Callable[[str], bool]) -> bool:
     """Whether the separator of an earlier file is that of this one too.
 
@@ -821,9 +862,8 @@ def quotes_throughout(opened: Opener, path: Path, separator: str, limit: int, pa
     alone has all columns too, a quoted cell of several lines would swallow rows: there they do only if every
     cell of the file is quoted.
     """
-    with opened() as stream:
-        if not any('"' in some for some in iter(lambda: stream.read(_HEAD), "")):
-            return False
+    if not _has_quote(opened, path, limit):
+        return False
     lines_fit = True
     between: int | None = None
     with opened() as stream:
@@ -845,6 +885,21 @@ def quotes_throughout(opened: Opener, path: Path, separator: str, limit: int, pa
     if lines_fit and use.several_lines and use.n_columns > 1:
         return False
     return use.as_programs or not lines_fit
+
+
+def _has_quote(opened: Opener, path: Path, limit: int) -> bool:
+    """Whether a text holds a quote; a line that is too long is refused, as the next quote may be far away."""
+    n_chars, line = 0, 1
+    with opened() as stream:
+        while some := stream.read(_HEAD):
+            if '"' in some:
+                return True
+            end = max(some.rfind("\n"), some.rfind("\r")) + 1
+            n_chars = len(some) - end + (0 if end else n_chars)
+            line += some.count("\n") or some.count("\r")
+            if n_chars > limit:
+                _refuse_length(path, Place(line, 1), limit)
+    return False
 
 
 def _opens_several(opened: Opener, path: Path, separator: str, limit: int) -> bool:
@@ -923,7 +978,7 @@ def _is_header(
         return True
     if len(cells) > 1 and any(map(known, cells)):  # joined files have their header again
         rest = [row for row in rest if [cell.removeprefix("\ufeff").strip() for cell in row] != cells]
-    columns = [[row[place].strip() for row in rest if place < len(row)] for place in range(len(top))]
+    columns = columns_of([list(map(str.strip, row)) for row in rest], len(top))
     again = [bool(cell) and cell in column for cell, column in zip(cells, columns, strict=True)]
     if any(known(cell) and not seen for cell, seen in zip(cells, again, strict=True)):
         return True
@@ -942,12 +997,12 @@ def _is_header(
     return not any(len(cell) > 60 or len(cell.split()) > 4 or cell[-1] in ".!?。！？।" for cell in filled)
 
 
-def _are_words(cells: list[str]) -> bool:
+def _are_words(cells: Sequence[str]) -> bool:
     """Whether every cell holds letters, so that a number above them is not one of their kind."""
     return bool(cells) and all(any(map(str.isalpha, cell)) for cell in cells)
 
 
-def _is_question(name: str, cells: list[str]) -> bool:
+def _is_question(name: str, cells: Sequence[str]) -> bool:
     """Whether a cell is the question that its column answers: it is longer than answers that repeat."""
     answers, n_words = set(cells), len(name.split())
     repeat = len(answers) > 1 and len(cells) >= 3 * len(answers)
@@ -1020,13 +1075,13 @@ def _refuse_title_of_table(rows: list[list[str]], lines: list[int], path: Path) 
 
 def _refuse_second_header(rows: list[list[str]], lines: list[int], path: Path) -> None:
     """Refuses a rule, or names of another kind, below the names of the columns."""
-    names = [cell.strip().casefold() for cell in rows[0]]
-    if len(names) < 2:
+    top = rows[0]
+    if len(top) < 2:
         return
     found: tuple[int, list[str]] | None = None
     for row, line in zip(rows[1:3], lines[1:3], strict=False):
         filled = [cell for cell in row if cell.strip()]
-        same = row != rows[0] and [cell.strip().casefold() for cell in row] == names
+        same = row != top and len(row) == len(top) and all(map(_same_name, row, top))
         other = bool(filled) and any(all(map(kind.fullmatch, filled)) for kind in (_RULE, _OF_SURVEYS))
         if same or other:
             found = line, row
@@ -1039,9 +1094,16 @@ def _refuse_second_header(rows: list[list[str]], lines: list[int], path: Path) -
         )
 
 
+def _same_name(one: str, two: str) -> bool:
+    return one.strip().casefold() == two.strip().casefold()
+
+
 def _behind_blanks(block: Block) -> Iterator[list[bool]]:
     """Yields for each row which cells the file writes as a blank and quotes."""
     for at, row in _placed(block):
+        if '"' not in block.text[at : at + len(row)]:
+            yield [False] * (row.count(block.separator) + 1)
+            continue
         yield [
             cell.startswith(" ") and re.fullmatch(r' +".*"', cell, re.DOTALL) is not None
             for cell, _ in block.written_cells(at, row)
@@ -1052,6 +1114,8 @@ def _refuse_blanks(
     rows: list[list[str]], behind_blanks: list[list[bool]], path: Path, separator: str
 ) -> None:
     """Refuses a column whose quotes follow a blank in the file: they would be part of the cells."""
+    if not any(map(any, behind_blanks)):
+        return
     for place in range(len(rows[0]) if rows else 0):
         if all(row[place] for row in behind_blanks if place < len(row)):
             raise DataError(
