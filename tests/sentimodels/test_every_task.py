@@ -18,7 +18,7 @@ from sampled_cases import chosen
 from senti_in_process import Done, senti
 from sentimodels.classifier import Classifier
 from sentimodels.cli.app import COMMANDS
-from sentimodels.config import TASKS
+from sentimodels.config import DEFAULT_TASK, TASKS, RowOf
 from sentimodels.explain import EXPLAINERS
 from sentimodels.export import EXPORTERS
 from sentimodels.web.models import load_models
@@ -27,45 +27,44 @@ from sentitok import train_wordpiece
 FILLER = ["the", "day", "was", "it", "we", "went", "to", "film", "and", "home", "with", "people", "night"]
 
 
+_PLAIN = {"joy": "happy glad", "anger": "angry mad", "fear": "afraid scared"}
+
+
 @dataclass(frozen=True)
 class Kind:
     """What the walk is given of a task.
 
     Attributes:
-        labels: of the rows: by name, the words that a text with it has.
         typed: how `senti train` is asked for the task.
+        labels: of the rows: by name, the words that a text with it has.
         bag: an architecture that learns it, other than `bow`.
-        label: one that `senti errors` is asked for.
-        losses: two of the task.
         read: how `senti data` reads its files.
         refused: by format of export, a word of the reason why it does not hold such a run.
         several: whether a text has any number of labels.
     """
 
-    labels: dict[str, str]
     typed: list[str]
-    bag: str
-    label: str
-    losses: str
+    labels: dict[str, str] = field(default_factory=lambda: _PLAIN)
+    bag: str = "nb"
     read: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     several: bool = False
 
 
-_PLAIN = {"joy": "happy glad", "anger": "angry mad", "fear": "afraid scared"}
-# Each task of a classifier. Runs of `distillation` have a teacher of the first one.
-KINDS = {
-    "classification": Kind(_PLAIN, ["--task", "classification"], "nb", "joy", "cross-entropy,focal"),
-    "multilabel": Kind(
-        _PLAIN, ["--label-separator", "|"], "nb", "joy", "binary-cross-entropy,focal",
-        read=["--label-separator", "|"], several=True,
-    ),
+# Tasks that need more than `--task` and texts of one label. Runs of `distillation` have a teacher.
+OTHERS = {
+    "multilabel": Kind(["--label-separator", "|"], read=["--label-separator", "|"], several=True),
     "ordinal": Kind(
-        {"1": "awful dull", "2": "fair usual", "3": "great superb"}, ["--task", "ordinal"], "tfidf", "1",
-        "likelihood,coral", refused={"transformers": "cut points"},
+        ["--task", "ordinal"], {"1": "awful dull", "2": "fair usual", "3": "great superb"}, "tfidf",
+        refused={"transformers": "cut points"},
     ),
-    "distillation": Kind(_PLAIN, [], "tfidf", "joy", "kl,logits"),
+    "distillation": Kind([], bag="tfidf"),
 }  # fmt: skip
+KINDS = {
+    kind: OTHERS.get(kind, Kind(["--task", kind]))
+    for kind, row in TASKS.items()
+    if row.family == TASKS[DEFAULT_TASK].family
+}
 # Networks of few steps; `bert` is one that transformers has a class for.
 SMALL = ["--preset", "nano", "--set", "train.max_steps=2", "--max-len", "32"]
 BERT = [
@@ -144,7 +143,7 @@ NOT_OF_STUDENTS = {"train", "sweep", "data", "init"}
 
 
 def test_every_task_and_every_command_is_here() -> None:
-    assert set(KINDS) == {kind for kind, row in TASKS.items() if row.family == "classifier"}
+    assert set(KINDS) >= set(OTHERS)
     assert set(COMMANDS) <= GIVEN.keys() | ELSEWHERE.keys()
     assert all(set(kind.refused) <= set(EXPORTERS) for kind in KINDS.values())
 
@@ -207,6 +206,12 @@ def walk() -> list[tuple[str, str]]:
     return chosen(product(KINDS, commands), *some)
 
 
+def _losses(kind: str) -> list[str]:
+    """Returns two losses of a task."""
+    [table] = (one for one in TASKS[kind].config.model_fields["loss"].metadata if isinstance(one, RowOf))
+    return table.names()[:2]
+
+
 def _done(done: Done) -> None:
     assert done.code == 0, done.err
     assert "Traceback" not in done.err
@@ -219,7 +224,7 @@ def test_every_task_goes_through_every_command(kind: str, command: str, folder_o
         assert TASKS[kind].command == "distill"
         return
     of_task = {TYPED: task.typed, READ: task.read}
-    words = {"LABEL": task.label, "TASK": kind, "LOSSES": task.losses}
+    words = {"LABEL": next(iter(task.labels)), "TASK": kind, "LOSSES": ",".join(_losses(kind))}
     for call in GIVEN[command]:
         if kind == "distillation" and "out/folds" in call:
             continue  # only `senti train` has folds

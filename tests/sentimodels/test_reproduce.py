@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from labelled_reviews import write
 from parallel_numbers import TINY, write_pairs
 from pretrained_runs import pretrained
 from senti_in_process import senti
-from sentimodels.config import TASKS
+from sentimodels.config import DEFAULT_TASK, TASKS, trained_by
 from sentimodels.runs.directory import read_json, to_json, write_manifest
 from sentimodels.runs.execute import train
 from sentimodels.runs.families import FAMILIES
@@ -208,9 +209,9 @@ def test_groups_are_reproduced_run_by_run(words: list[str], folder: Path) -> Non
     assert len(list((folder / "again").iterdir())) == 2
 
 
-def a_classifier(folder: Path) -> list[str]:
+def a_classifier(folder: Path, kind: str = DEFAULT_TASK) -> list[str]:
     write(folder / "reviews.csv")
-    words = ["--arch", "nb", "--test-share", "0.2", "-o", "run"]
+    words = ["--task", kind, "--arch", "nb", "--test-share", "0.2", "-o", "run"]
     return ["train", "reviews.csv", *words]
 
 
@@ -258,9 +259,9 @@ def an_alignment(folder: Path, method: str) -> list[str]:
     return []
 
 
-# By kind of task, how a run of it is trained.
+# By kind of task, how a run of it is trained; tasks of `senti train` that need no more than `--task` first.
 KINDS: dict[str, Callable[[Path], list[str]]] = {
-    "classification": a_classifier,
+    **{kind: partial(a_classifier, kind=kind) for kind in trained_by("train")},
     "ordinal": ordered_labels,
     "multilabel": several_labels,
     "distillation": a_student,

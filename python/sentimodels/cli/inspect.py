@@ -10,6 +10,7 @@ import typer
 
 from sentitok.cli.output import counted, lines, number, table
 
+from ..config import DEFAULT_TASK, TASKS
 from .command import (
     AnswerIsNoError,
     AsJson,
@@ -27,12 +28,6 @@ from .options import of_architectures, of_presets
 
 if TYPE_CHECKING:
     from ..config import Written
-
-
-def _tasks() -> list[str]:
-    from ..config import TASKS
-
-    return list(TASKS)
 
 
 def archs(as_json: AsJson = False, quiet: Quiet = False, traceback: Traceback = False) -> None:
@@ -82,12 +77,11 @@ def init(
         typer.Option(
             "--task",
             metavar="KIND",
-            help="Task to train for, such as classification, distillation, next-token, masked, seq2seq, ppo "
-            "or dpo. [default: classification]",
+            help=f"Task to train for: {', '.join(TASKS)}. [default: {DEFAULT_TASK}]",
             show_default=False,
-            autocompletion=_tasks,
+            autocompletion=lambda incomplete: [kind for kind in TASKS if kind.startswith(incomplete)],
         ),
-    ] = "classification",
+    ] = DEFAULT_TASK,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write to. [default: stdout]")
     ] = None,
@@ -101,8 +95,6 @@ def init(
     The file is TOML; comments say what each key means.
     """
     from sentitok.atomic import write as write_atomically
-
-    from ..config import TASKS
 
     output = Output("senti.init/1", as_json=as_json, quiet=quiet)
     check_file(out, force=force)

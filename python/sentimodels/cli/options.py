@@ -375,8 +375,11 @@ def of_field(key: str, field: Any) -> Callable[[str], list[str]] | None:
         return of_architectures
     if key == "preset":
         return of_presets
-    from ..config import RowOf
+    from ..config import TASKS, RowOf, trained_by
 
+    if key == "task.kind":
+        kinds = trained_by(TASKS[field.default].command)
+        return lambda incomplete: [kind for kind in kinds if kind.startswith(incomplete)]
     for table in field.metadata:
         if isinstance(table, RowOf):
             return lambda incomplete: [name for name in table.names() if name.startswith(incomplete)]

@@ -33,7 +33,7 @@ from .language import (
     PretrainConfig,
 )
 from .section import SECTIONS, CharNgrams, NgramRange, RowOf, Section, Written, flag
-from .task import DEFAULT_TASK, TASKS, TaskKind, TaskSection, sections_of
+from .task import DEFAULT_TASK, TASKS, TaskKind, TaskSection, choices, sections_of, trained_by
 from .train import RULES, SCHEDULES, LoopConfig, OptimConfig, ThresholdRule, TrainConfig, TrainingPlan
 from .translation import ParallelConfig, Seq2SeqConfig, TranslationConfig, TranslationTrainConfig
 
@@ -80,7 +80,9 @@ __all__ = [
     "TranslationConfig",
     "TranslationTrainConfig",
     "Written",
+    "choices",
     "flag",
     "reward_weights",
     "sections_of",
+    "trained_by",
 ]

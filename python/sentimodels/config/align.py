@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, SerializeAsAny
+from pydantic import Field
 
 from ..errors import ConfigError
 from .section import (
@@ -20,6 +20,7 @@ from .section import (
     Written,
     flag,
 )
+from .task import ByKind, TaskSection, choices
 from .train import LoopConfig, OptimConfig
 
 __all__ = [
@@ -132,7 +133,7 @@ class AlignDataConfig(Section):
     split_seed: int = Field(default=42, ge=0, description="Random seed of the choice of rows to evaluate on.")
 
 
-class JudgedConfig(Section):
+class JudgedConfig(TaskSection):
     """Settings of both methods: answers, their rewards, and how far they may go."""
 
     reward_run: str | None = Field(
@@ -179,7 +180,7 @@ class PPOConfig(JudgedConfig):
 
     kind: Literal["ppo"] = Field(
         default="ppo",
-        description="Method: ppo (sample answers and follow a reward) or dpo (learn from pairs of answers).",
+        description=f"Method: {choices('align')}.",
         json_schema_extra=flag("--method", "NAME", panel="Options"),
     )
     kl_coefficient: float = Field(
@@ -236,7 +237,7 @@ class DPOConfig(JudgedConfig):
 
     kind: Literal["dpo"] = Field(
         default="dpo",
-        description="Method: ppo (sample answers and follow a reward) or dpo (learn from pairs of answers).",
+        description=f"Method: {choices('align')}.",
         json_schema_extra=flag("--method", "NAME", panel="Options"),
     )
     beta: float = Field(
@@ -313,7 +314,7 @@ class AlignConfig(Written):
         default=None, description="SHA-256 of the manifest of reward_run; senti align writes it."
     )
     data: AlignDataConfig
-    task: Annotated[SerializeAsAny[PPOConfig | DPOConfig], Field(discriminator="kind")]
+    task: Annotated[JudgedConfig, ByKind("aligned-model")]
     optim: OptimConfig
     train: AlignTrainConfig
 

@@ -24,7 +24,7 @@ from .section import (
     Written,
     flag,
 )
-from .task import ByKind, TaskSection
+from .task import ByKind, TaskSection, choices
 from .train import OptimConfig, TrainConfig
 
 __all__ = [
@@ -271,43 +271,49 @@ def _positive_weights(weights: Any) -> Any:
     return weights
 
 
-# Fields that several tasks have.
 _Weights = Annotated[
     Literal["none", "balanced"] | tuple[float, ...] | dict[str, float], BeforeValidator(_positive_weights)
 ]
-ClassWeights = Annotated[
-    _Weights,
-    Field(
+
+
+class _LabelsConfig(TaskSection):
+    """What tasks that learn labels have in common; `loss` keeps its place in the file before the rest."""
+
+    loss: str
+    class_weights: _Weights = Field(
+        default="none",
         description="Class weights in the loss: none, balanced (classes count equally) or numbers, in the "
         "order of the labels (1,2) or by label; the option also takes a file of them (JSON, TOML, CSV).",
-    ),
-]
-Sampler = Annotated[
-    Literal["shuffle", "balanced"],
-    Field(
-        description="How training rows are drawn: shuffle (each once an epoch) or balanced (every class "
-        "equally often).",
-    ),
-]
-RDrop = Annotated[
-    float,
-    Field(
+        json_schema_extra=flag("--class-weights", "KIND"),
+    )
+    r_drop: float = Field(
+        default=0.0,
         ge=0,
         description="Weight of the R-Drop loss, the distance between two passes with different dropout; "
         "0 for none.",
-    ),
-]
-Mixup = Annotated[float, Field(ge=0, description="Alpha of the Beta distribution of mixup; 0 for no mixup.")]
+    )
+    mixup: float = Field(
+        default=0.0, ge=0, description="Alpha of the Beta distribution of mixup; 0 for no mixup."
+    )
 
 
-class ClassificationConfig(TaskSection):
+class _OneLabelConfig(_LabelsConfig):
+    """What tasks of one label a text have in common."""
+
+    sampler: Literal["shuffle", "balanced"] = Field(
+        default="shuffle",
+        description="How training rows are drawn: shuffle (each once an epoch) or balanced (every class "
+        "equally often).",
+    )
+
+
+class ClassificationConfig(_OneLabelConfig):
     """One of several classes for each text."""
 
     kind: Literal["classification"] = Field(
         default="classification",
-        description="Task to train for: classification (one label a text), ordinal (one of labels in an "
-        "order, such as stars) or multilabel (several labels a text, or none). [default: classification; "
-        "ordinal with --label-order, multilabel with --label-separator or --label-columns]",
+        description=f"Task to train for: {choices('train')}. [default: classification; ordinal with "
+        "--label-order, multilabel with --label-separator or --label-columns]",
         json_schema_extra=flag("--task", "KIND"),
     )
     loss: Annotated[str, RowOf("tasks.classification", "LOSSES", "cross-entropy")] = Field(
@@ -333,13 +339,9 @@ class ClassificationConfig(TaskSection):
         description="Alpha of the focal loss, a factor on the loss of every row; for one factor per class "
         "use class_weights.",
     )
-    class_weights: ClassWeights = Field(default="none", json_schema_extra=flag("--class-weights", "KIND"))
-    sampler: Sampler = "shuffle"
-    r_drop: RDrop = 0.0
-    mixup: Mixup = 0.0
 
 
-class MultilabelConfig(TaskSection):
+class MultilabelConfig(_LabelsConfig):
     """Several labels for each text, or none: each label is decided alone."""
 
     kind: Literal["multilabel"] = Field(default="multilabel", description="Task to train for.")
@@ -370,11 +372,9 @@ class MultilabelConfig(TaskSection):
         "without it count equally) or numbers, in the order of the labels (1,2) or by label; the option also "
         "takes a file of them (JSON, TOML, CSV).",
     )
-    r_drop: RDrop = 0.0
-    mixup: Mixup = 0.0
 
 
-class OrdinalConfig(TaskSection):
+class OrdinalConfig(_OneLabelConfig):
     """One label for each text, of labels in an order: a score of the text, cut into classes."""
 
     kind: Literal["ordinal"] = Field(default="ordinal", description="Task to train for.")
@@ -383,10 +383,6 @@ class OrdinalConfig(TaskSection):
         description="Loss of a row: likelihood (minus the log-probability of its label) or coral (binary "
         "cross entropy of each cut, whether the label is above it).",
     )
-    class_weights: ClassWeights = "none"
-    sampler: Sampler = "shuffle"
-    r_drop: RDrop = 0.0
-    mixup: Mixup = 0.0
 
 
 class DistillationConfig(TaskSection):

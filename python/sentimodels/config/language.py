@@ -19,7 +19,7 @@ from .section import (
     Written,
     flag,
 )
-from .task import ByKind, TaskSection
+from .task import ByKind, TaskSection, choices
 from .train import LoopConfig, OptimConfig, StartConfig
 
 __all__ = [
@@ -110,7 +110,7 @@ class NextTokenConfig(TaskSection):
 
     kind: Literal["next-token"] = Field(
         default="next-token",
-        description="What to predict: next-token (as GPT) or masked (hidden tokens, as BERT).",
+        description=f"What to predict: {choices('pretrain')}.",
         json_schema_extra=flag("--task", "KIND"),
     )
     tied: bool = Field(
@@ -126,7 +126,7 @@ class MaskedConfig(TaskSection):
 
     kind: Literal["masked"] = Field(
         default="masked",
-        description="What to predict: next-token (as GPT) or masked (hidden tokens, as BERT).",
+        description=f"What to predict: {choices('pretrain')}.",
         json_schema_extra=flag("--task", "KIND"),
     )
     rate: float = Field(

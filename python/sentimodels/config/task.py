@@ -16,7 +16,16 @@ from pydantic_core import CoreSchema, core_schema
 
 from .section import Section
 
-__all__ = ["DEFAULT_TASK", "TASKS", "ByKind", "TaskKind", "TaskSection", "sections_of"]
+__all__ = [
+    "DEFAULT_TASK",
+    "TASKS",
+    "ByKind",
+    "TaskKind",
+    "TaskSection",
+    "choices",
+    "sections_of",
+    "trained_by",
+]
 
 
 class TaskSection(Section):
@@ -31,6 +40,7 @@ class TaskKind:
 
     Attributes:
         family: the kind of runs that have the task (`runs/families.py`).
+        summary: what is learned, as in `one label a text`.
         section: module below `sentimodels` and class of its section.
         maker: module and function that makes the task of a run, of what its recipe has prepared: that of a
             classifier from `RunConfig` and `TaskRows` (`tasks/classification.py`), that of a language model
@@ -42,6 +52,7 @@ class TaskKind:
     """
 
     family: str
+    summary: str
     section: str
     maker: str
     recipe: str
@@ -82,42 +93,62 @@ def sections_of(family: str) -> dict[str, type[Section]]:
     return {kind: row.config for kind, row in TASKS.items() if row.family == family}
 
 
+def trained_by(command: str) -> list[str]:
+    """Returns the tasks that a command of `senti` trains."""
+    return [kind for kind, row in TASKS.items() if row.command == command]
+
+
+def choices(command: str) -> str:
+    """Returns the tasks that a command trains, with what each learns, as help lists them."""
+    *first, last = (f"{kind} ({TASKS[kind].summary})" for kind in trained_by(command))
+    return f"{', '.join(first)} or {last}" if first else last
+
+
 # By `task.kind`; the first of a family is the default of its command.
 TASKS: dict[str, TaskKind] = {
     "classification": TaskKind(
-        "classifier", "config.classifier:ClassificationConfig", "tasks.classification:of_rows",
+        "classifier", "one label a text",
+        "config.classifier:ClassificationConfig", "tasks.classification:of_rows",
         "classification:ClassificationRecipe", "train", "reviews.csv",
     ),
     "multilabel": TaskKind(
-        "classifier", "config.classifier:MultilabelConfig", "tasks.multilabel:of_rows",
+        "classifier", "several labels a text, or none",
+        "config.classifier:MultilabelConfig", "tasks.multilabel:of_rows",
         "classification:ClassificationRecipe", "train", "tags.csv --label-separator '|'",
     ),
     "ordinal": TaskKind(
-        "classifier", "config.classifier:OrdinalConfig", "tasks.ordinal:of_rows",
+        "classifier", "one of labels in an order, such as stars",
+        "config.classifier:OrdinalConfig", "tasks.ordinal:of_rows",
         "classification:ClassificationRecipe", "train", "stars.csv --task ordinal",
     ),
     "distillation": TaskKind(
-        "classifier", "config.classifier:DistillationConfig", "tasks.distillation:of_rows",
+        "classifier", "the answers of a teacher",
+        "config.classifier:DistillationConfig", "tasks.distillation:of_rows",
         "distillation:DistillationRecipe", "distill", "runs/ensemble --data reviews.csv",
     ),
     "next-token": TaskKind(
-        "language-model", "config.language:NextTokenConfig", "tasks.next_token:of_rows",
+        "language-model", "each token from those before it, as GPT",
+        "config.language:NextTokenConfig", "tasks.next_token:of_rows",
         "pretraining:PretrainingRecipe", "pretrain", "books.txt", "models.language:causal_model",
     ),
     "masked": TaskKind(
-        "language-model", "config.language:MaskedConfig", "tasks.masked:of_rows",
+        "language-model", "hidden tokens, as BERT",
+        "config.language:MaskedConfig", "tasks.masked:of_rows",
         "pretraining:PretrainingRecipe", "pretrain", "books.txt", "models.language:masked_model",
     ),
     "seq2seq": TaskKind(
-        "translator", "config.translation:Seq2SeqConfig", "tasks.seq2seq:Seq2Seq",
+        "translator", "a target for each source",
+        "config.translation:Seq2SeqConfig", "tasks.seq2seq:Seq2Seq",
         "translation:TranslationRecipe", "translate train", "train.en train.de",
     ),
     "ppo": TaskKind(
-        "aligned-model", "config.align:PPOConfig", "alignment.methods:FollowReward",
+        "aligned-model", "sample answers and follow a reward",
+        "config.align:PPOConfig", "alignment.methods:FollowReward",
         "alignment:AlignmentRecipe", "align", "runs/base openings.txt --reward-run runs/reviews --reward pos",
     ),
     "dpo": TaskKind(
-        "aligned-model", "config.align:DPOConfig", "alignment.methods:PreferAnswers",
+        "aligned-model", "learn from pairs of answers",
+        "config.align:DPOConfig", "alignment.methods:PreferAnswers",
         "alignment:AlignmentRecipe", "align", "runs/base pairs.jsonl",
     ),
 }  # fmt: skip
