@@ -35,8 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def one_loss(made: Path, label_weight: float, labels: list[int]) -> float:
     """The loss of a batch of three texts by a fresh student, summed."""
     from sentimodels.models import build
-    from sentimodels.runs.encoded import task_of
-    from sentimodels.runs.tables import SoftLabels
+    from sentimodels.runs.tables import SoftLabels, task_of
     from sentimodels.text.encoder import encoder_for
 
     config = student(made, task={"label_weight": label_weight, "temperature": 2.0})

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +13,9 @@ from torch import Tensor, nn
 
 from ..config import Section
 from .backbone import Backbone
-from .ordinal import CutPoints
+
+if TYPE_CHECKING:
+    from .ordinal import CutPoints
 
 __all__ = [
     "HEADS",
@@ -139,6 +141,12 @@ class HeadConfig(Section):
         return self
 
 
+def _cut_points(n_classes: int) -> "CutPoints":
+    from .ordinal import CutPoints  # few models have ordered labels
+
+    return CutPoints(n_classes)
+
+
 class ClassHead(nn.Module):
     """Pools states (B, T, D) and maps them to logits (B, C).
 
@@ -160,7 +168,7 @@ class ClassHead(nn.Module):
         nn.init.normal_(last.weight, std=0.02)
         nn.init.zeros_(last.bias)
         self.network = nn.Sequential(nn.Dropout(config.head_dropout), *HEADS[config.head](width), last)
-        self.cut_points = CutPoints(n_classes) if ordered else None
+        self.cut_points = _cut_points(n_classes) if ordered else None
 
     def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
         """Returns logits (B, C) of states where `mask` (B, T) is True; without one, of all."""

@@ -17,12 +17,11 @@ from ..evaluation.thresholds import FILE as THRESHOLDS
 from ..evaluation.thresholds import Thresholds, picker
 from ..models import Fits, architecture, build
 from ..runs.directory import absolutize_paths, begin_run
-from ..runs.encoded import EncodedTables, settled_task
 from ..runs.execute import Recipe
 from ..runs.init_weights import encoder_of_base, first_weights
 from ..runs.judging import CrossFit, choose_thresholds, in_windows, judged, record_fit
 from ..runs.lineage import check_same_rows, check_unlearned, record_of
-from ..runs.tables import Tables, check_files, read_tables
+from ..runs.tables import EncodedTables, Tables, check_files, read_tables, settled_task
 from ..tasks.classification import LabelTask
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, word_vectors
 from ..training.device import use_bfloat16

@@ -33,11 +33,10 @@ from ..text.encoder import encoder_for
 from ..training.device import device_of
 from ..training.optimizer import validate_optim
 from ..training.trainer import Record, Trainer
-from .encoded import settled_task, task_of
 from .execute import train
 from .families import CLASSIFIER, merge, resolve
 from .init_weights import encoder_of_base
-from .tables import Tables
+from .tables import Tables, settled_task, task_of
 
 __all__ = [
     "AUTO",

@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -29,15 +29,7 @@ from torch import nn
 
 from sentitok.remote import is_url, written
 
-from ..config import (
-    TASKS,
-    AlignConfig,
-    LanguageConfig,
-    LoopConfig,
-    OptimConfig,
-    RunConfig,
-    TranslationConfig,
-)
+from ..config import TASKS, LoopConfig, OptimConfig, RunConfig
 from ..errors import CheckpointError, TrainingError
 from ..training.device import restored_torch, set_torch, slow
 from ..training.distributed import Distributed
@@ -61,6 +53,9 @@ from .families import CLASSIFIER, family_of
 from .judging import with_baseline
 from .tables import Tables
 
+if TYPE_CHECKING:
+    from ..config import AlignConfig, LanguageConfig, TranslationConfig
+
 __all__ = [
     "Callbacks",
     "Recipe",
@@ -72,7 +67,7 @@ __all__ = [
     "train",
 ]
 
-Config = TypeVar("Config", bound=RunConfig | LanguageConfig | TranslationConfig | AlignConfig)
+Config = TypeVar("Config", bound="RunConfig | LanguageConfig | TranslationConfig | AlignConfig")
 
 
 def _ignore(_: object) -> None:
@@ -222,7 +217,7 @@ def recipe_of(config: Config, **given: Any) -> Recipe[Config]:
 
 
 def train(
-    config: RunConfig | LanguageConfig | TranslationConfig | AlignConfig,
+    config: "RunConfig | LanguageConfig | TranslationConfig | AlignConfig",
     out: Path,
     callbacks: Callbacks | None = None,
     *,

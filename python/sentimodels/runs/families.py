@@ -12,30 +12,22 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from pydantic import ValidationError
 
 from sentitok.remote import expand, is_url, local_path
 
-from ..config import (
-    ALIGN_OPTIM,
-    AUTO,
-    DEFAULT_TASK,
-    TASKS,
-    AlignConfig,
-    LanguageConfig,
-    RunConfig,
-    Section,
-    TranslationConfig,
-    Written,
-    sections_of,
-)
+from ..config import AUTO, DEFAULT_TASK, TASKS, RunConfig, Section, Written, sections_of
+from ..config.task import named
 from ..data.label_sets import ONE_LABEL
 from ..data.opening import read_small
 from ..errors import CheckpointError, ConfigError, did_you_mean
 from ..models import ARCHITECTURES, HF, Architecture, architecture, refuse_ordinal
 from .pretrained import check_reach, of_folder
+
+if TYPE_CHECKING:
+    from ..config import AlignConfig, LanguageConfig, TranslationConfig
 
 __all__ = [
     "ALIGNMENT",
@@ -79,7 +71,7 @@ class Family(Generic[_C]):
     Attributes:
         name: of the kind, in one word.
         noun: of the kind, in a sentence.
-        config: its configuration.
+        section: module below `sentimodels` and class of its configuration, imported when it is needed.
         answers: the command of `senti` that runs it.
         default_task: the kind of task that a configuration has which names none; `None`: the first one's.
         defaults: settings below the given ones, and the section of the model, or the model itself.
@@ -89,12 +81,17 @@ class Family(Generic[_C]):
 
     name: str
     noun: str
-    config: type[_C]
+    section: str
     answers: str
     default_task: Callable[[Mapping[str, Any]], str] | None
     defaults: Callable[[Mapping[str, Any], str], tuple[dict[str, Any], type[Section] | Section | None]]
     check: Callable[[_C], None]
     file: str = "config.toml"
+
+    @cached_property
+    def config(self) -> type[_C]:
+        """The class of its configuration."""
+        return cast("type[_C]", named(self.section))
 
     @cached_property
     def tasks(self) -> Mapping[str, type[Section]]:
@@ -214,7 +211,7 @@ def _family_of(tree: Mapping[str, Any]) -> "Family[Any]":
     """Returns the kind of run that a configuration names a task of."""
     task = tree.get("task")
     kind = task.get("kind") if isinstance(task, Mapping) else None
-    found = (family for family in FAMILIES if isinstance(kind, str) and kind in family.tasks)
+    found = (family for family in FAMILIES if isinstance(kind, str) and kind in family.commands)
     return next(found, CLASSIFIER)
 
 
@@ -326,7 +323,7 @@ def _classifier_task(given: Mapping[str, Any]) -> str:
     return DEFAULT_TASK if data.get("label_order") is None else "ordinal"
 
 
-def _check_language_model(config: LanguageConfig) -> None:
+def _check_language_model(config: "LanguageConfig") -> None:
     """Refuses models that cannot do the task, and rows longer than learned positions reach."""
     model: Section = config.model
     if config.task.kind == "next-token" and getattr(model, "causal", True) is False:
@@ -356,7 +353,7 @@ _OF_ONE_METHOD: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-def _check_alignment(config: AlignConfig) -> None:
+def _check_alignment(config: "AlignConfig") -> None:
     """Refuses settings of the other method, and a reward that is not named."""
     for kind, sections in _OF_ONE_METHOD.items():
         if kind == config.task.kind:
@@ -395,7 +392,7 @@ def _classifier_defaults(given: Mapping[str, Any], kind: str) -> tuple[dict[str,
 
 def _language_task(given: Mapping[str, Any]) -> str:
     """Returns the objective of a language model unless a task is named."""
-    row = ARCHITECTURES.get(str(given.get("arch", LanguageConfig.model_fields["arch"].default)))
+    row = ARCHITECTURES.get(str(given.get("arch", LANGUAGE_MODEL.config.model_fields["arch"].default)))
     return row.pretrained_by if row is not None else "next-token"
 
 
@@ -405,7 +402,7 @@ def _language_defaults(given: Mapping[str, Any], kind: str) -> tuple[dict[str, A
     Raises:
         ConfigError: if the architecture is not a language model, or has no such preset.
     """
-    name = str(given.get("arch", LanguageConfig.model_fields["arch"].default))
+    name = str(given.get("arch", LANGUAGE_MODEL.config.model_fields["arch"].default))
     row = architecture(name)
     if row.fits:
         possible = [one for one, other in ARCHITECTURES.items() if not other.fits]
@@ -445,6 +442,8 @@ def _language_defaults(given: Mapping[str, Any], kind: str) -> tuple[dict[str, A
 
 def _alignment_defaults(given: Mapping[str, Any], kind: str) -> tuple[dict[str, Any], None]:
     """Returns the defaults of an alignment; its model is that of its base."""
+    from ..config import ALIGN_OPTIM
+
     train = _section(given, "train")
     budget = {} if any(train.get(key) is not None for key in ("max_steps", "epochs")) else BUDGETS[kind]
     return {"optim": ALIGN_OPTIM, "train": {"batch_size": BATCHES[kind], **budget}}, None
@@ -496,21 +495,21 @@ def _translation_defaults(given: Mapping[str, Any], _: str) -> tuple[dict[str, A
 
 
 CLASSIFIER: Family[RunConfig] = Family(
-    "classifier", "a classifier", RunConfig, "predict", _classifier_task, _classifier_defaults,
-    _check_classifier,
+    "classifier", "a classifier", "config.classifier:RunConfig", "predict",
+    _classifier_task, _classifier_defaults, _check_classifier,
 )  # fmt: skip
-LANGUAGE_MODEL: Family[LanguageConfig] = Family(
-    "language-model", "a language model", LanguageConfig, "generate", _language_task, _language_defaults,
-    _check_language_model,
+LANGUAGE_MODEL: "Family[LanguageConfig]" = Family(
+    "language-model", "a language model", "config.language:LanguageConfig", "generate",
+    _language_task, _language_defaults, _check_language_model,
 )  # fmt: skip
-TRANSLATOR: Family[TranslationConfig] = Family(
-    "translator", "a translation model", TranslationConfig, "translate text", None, _translation_defaults,
-    lambda _: None,
+TRANSLATOR: "Family[TranslationConfig]" = Family(
+    "translator", "a translation model", "config.translation:TranslationConfig", "translate text",
+    None, _translation_defaults, lambda _: None,
 )  # fmt: skip
 # A language model; `config.toml` of its run directory is that of its base.
-ALIGNMENT: Family[AlignConfig] = Family(
-    "aligned-model", "an alignment", AlignConfig, "generate", None, _alignment_defaults, _check_alignment,
-    "alignment.toml",
+ALIGNMENT: "Family[AlignConfig]" = Family(
+    "aligned-model", "an alignment", "config.align:AlignConfig", "generate",
+    None, _alignment_defaults, _check_alignment, "alignment.toml",
 )  # fmt: skip
 FAMILIES: tuple[Family[Any], ...] = (CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR, ALIGNMENT)
 

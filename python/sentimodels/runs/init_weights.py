@@ -13,13 +13,13 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from ..config import LanguageConfig, RunConfig
+from ..config import RunConfig
 from ..data.opening import open_text
 from ..errors import CheckpointError, ConfigError
 from ..models import ARCHITECTURES, HF, Fits
@@ -38,6 +38,9 @@ from .families import (
     written,
 )
 from .pretrained import check_pooling, load_pretrained, same_arch, tensor_names
+
+if TYPE_CHECKING:
+    from ..config import LanguageConfig
 
 __all__ = [
     "OWN",
@@ -101,7 +104,7 @@ def inherit_size(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """
     given = merge(trees)
     base = _base_of(given)
-    if not isinstance(base, LanguageConfig) or given.get("arch", base.arch) != base.arch:
+    if base is None or isinstance(base, RunConfig) or given.get("arch", base.arch) != base.arch:
         return list(trees)
     if _section(given, "task").get("kind", base.task.kind) != base.task.kind:
         return list(trees)
@@ -154,13 +157,13 @@ def inherit_translator(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _base_of(given: Mapping[str, Any]) -> RunConfig | LanguageConfig | None:
+def _base_of(given: Mapping[str, Any]) -> "RunConfig | LanguageConfig | None":
     """Returns the configuration of the run that settings start from, if they do and it may be one."""
     start = _section(given, "train").get("init_from")
     return _config_of(Path(start)) if isinstance(start, str) else None
 
 
-def _config_of(start: Path) -> RunConfig | LanguageConfig | None:
+def _config_of(start: Path) -> "RunConfig | LanguageConfig | None":
     """Returns the configuration of a classifier or a language model, `None` of anything else."""
     if not (start / "config.toml").is_file():
         return None
@@ -170,7 +173,7 @@ def _config_of(start: Path) -> RunConfig | LanguageConfig | None:
     return None if family is TRANSLATOR else family.load(start)
 
 
-def _check_size(given: Mapping[str, Any], base: RunConfig | LanguageConfig) -> None:
+def _check_size(given: Mapping[str, Any], base: "RunConfig | LanguageConfig") -> None:
     size = given.get("preset")
     if size is not None and size != base.preset:
         own = "a custom size" if base.preset is None else f"the size {base.preset!r}"
@@ -255,7 +258,9 @@ def first_weights(module: nn.Module, config: RunConfig, encoder: HasFingerprint)
     return said if start is None else [*said, *init_weights(module, config, encoder)]
 
 
-def init_weights(module: nn.Module, config: RunConfig | LanguageConfig, encoder: HasFingerprint) -> list[str]:
+def init_weights(
+    module: nn.Module, config: "RunConfig | LanguageConfig", encoder: HasFingerprint
+) -> list[str]:
     """Puts the weights of `train.init_from` into a module, where they fit.
 
     Args:
@@ -322,7 +327,7 @@ def _bodies(names: Iterable[str]) -> list[str]:
 
 
 def _fitting(
-    path: Path, expected: Mapping[str, Tensor], config: RunConfig | LanguageConfig, fingerprint: str
+    path: Path, expected: Mapping[str, Tensor], config: "RunConfig | LanguageConfig", fingerprint: str
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Returns the fitting tensors of a base by their names here, and messages on the rest by their names.
 
@@ -333,7 +338,7 @@ def _fitting(
     used: dict[str, Tensor] = {}
     unused: dict[str, str] = {}
     file = path / WEIGHTS if path.is_dir() else path
-    per_token = _PER_TOKEN if isinstance(config, LanguageConfig) else ()
+    per_token = () if isinstance(config, RunConfig) else _PER_TOKEN
     with safe_open(file, framework="pt") as source:
         about = json.loads((source.metadata() or {}).get("sentimodels", "{}"))
         same_ids = about.get("tokenizer_sha256") == fingerprint
@@ -371,7 +376,9 @@ def _of_head(name: str) -> bool:
     return not name.startswith(_BODY)
 
 
-def _differences(path: Path, config: RunConfig | LanguageConfig, without: Collection[str] = ()) -> list[str]:
+def _differences(
+    path: Path, config: "RunConfig | LanguageConfig", without: Collection[str] = ()
+) -> list[str]:
     """Returns the settings that differ between a model and its base, among those that both have."""
     base = _config_of(path)
     if base is None:
@@ -386,7 +393,7 @@ def _differences(path: Path, config: RunConfig | LanguageConfig, without: Collec
     return differ
 
 
-def _sizes(path: Path, config: RunConfig | LanguageConfig) -> str:
+def _sizes(path: Path, config: "RunConfig | LanguageConfig") -> str:
     """Returns the keys in which a model differs from its base, and what to do about it."""
     base = _config_of(path)
     if base is None:
@@ -397,17 +404,17 @@ def _sizes(path: Path, config: RunConfig | LanguageConfig) -> str:
         return _other(path, config)
     differ = _differences(path, config)
     said = f"; here {', '.join(differ)}" if differ else ""
-    if isinstance(config, LanguageConfig) and isinstance(base, RunConfig):
+    if isinstance(base, RunConfig) and not isinstance(config, RunConfig):
         return f"{said}: a classifier's sizes are not taken over; set them with --set, or leave out --init"
     return f"{said}: leave out what says otherwise, or --init"
 
 
-def _other(path: Path, config: RunConfig | LanguageConfig) -> str:
+def _other(path: Path, config: "RunConfig | LanguageConfig") -> str:
     """Returns what to do where nothing fits, or little."""
     base = _config_of(path)
     if base is None or base.arch == config.arch:
         return "; train.init_map renames tensors, leave out --init to start from nothing"
-    if isinstance(config, LanguageConfig) and isinstance(base, RunConfig):
+    if isinstance(base, RunConfig) and not isinstance(config, RunConfig):
         return f"; that run is a classifier, a {base.arch}, this one a {config.arch}: leave out --init"
     return (
         f"; that run is a {base.arch}, this one a {config.arch}: take --arch {base.arch}, or leave out --init"

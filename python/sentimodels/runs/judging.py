@@ -36,9 +36,8 @@ from ..text.encoder import encoder_for
 from ..training.history import write_record
 from ..training.state import STATE, load_state
 from .directory import CROSSFIT
-from .encoded import EncodedTables
 from .families import resolve
-from .tables import Tables
+from .tables import EncodedTables, Tables
 
 __all__ = [
     "CrossFit",
