@@ -49,7 +49,9 @@ GAIN, SECONDS = 0.01, 1800.0
 LENGTHS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
-def told(runs: list[Path], table: Table) -> tuple[list[dict[str, Any]], NDArray[np.int64], NDArray[np.int64]]:
+def scores_on(
+    runs: list[Path], table: Table
+) -> tuple[list[dict[str, Any]], NDArray[np.int64], NDArray[np.int64]]:
     """Returns the scores of seeds on a table, the rows that each has right, and the rows, by group."""
     answers: list[Predictions] = [predict(Classifier.load(run), table).labelled() for run in runs]
     counted = [by_group(one) for one in answers]
@@ -62,7 +64,7 @@ def judged(runs: dict[str, list[Path]], table: Table) -> dict[str, Any]:
     scores, intervals, right = {}, {}, {}
     rows = np.zeros(0, np.int64)
     for kind, folders in runs.items():
-        scores[kind], right[kind], rows = told(folders, table)
+        scores[kind], right[kind], rows = scores_on(folders, table)
         intervals[kind] = asdict(level(right[kind], rows))
     gains: dict[str, Joint] = {
         kind: difference(right[other_base(kind)], right[kind], rows)

@@ -136,11 +136,11 @@ def one(
     if out is not None:
         for name, predictions in answers.items():
             predictions.save(out.with_name(f"{out.name}.{name}.npz"))
-    told = {name: scored(predictions) for name, predictions in answers.items()}
+    by_part = {name: scored(predictions) for name, predictions in answers.items()}
     if not again:
-        told["sealed"]["ece_before"] = scored(uncalibrated(sealed, cost["temperature"]))["ece"]
-        told["dev_crossed"] = scored(crossed_temperature(answers["dev"], cost["temperature"]))
-    return {"cost": cost, "scores": {**told, **beside}, "sealed": by_group(answers["sealed"])}
+        by_part["sealed"]["ece_before"] = scored(uncalibrated(sealed, cost["temperature"]))["ece"]
+        by_part["dev_crossed"] = scored(crossed_temperature(answers["dev"], cost["temperature"]))
+    return {"cost": cost, "scores": {**by_part, **beside}, "sealed": by_group(answers["sealed"])}
 
 
 def uncalibrated(folds: list[Predictions], temperature: float) -> Predictions:

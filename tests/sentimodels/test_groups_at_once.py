@@ -27,7 +27,7 @@ from sentimodels.runs import group
 from sentimodels.runs.directory import finished
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import resolve
-from sentimodels.runs.run_task import Driver, Order, Outcome, run_task
+from sentimodels.runs.run_task import Driver, Outcome, RunSpec, run_task
 from sentimodels.runs.sweep import sweep
 from sentimodels.runs.tables import read_tables
 
@@ -62,9 +62,9 @@ def two() -> Iterator[Executor]:
 
 
 class Wrapped(ThreadPoolExecutor):
-    """Calls the wrapper of a task with the task, its directory and its order."""
+    """Calls the wrapper of a task with the task, its directory and its spec."""
 
-    def __init__(self, around: Callable[[Callable[[], Any], Path, Order], Any], workers: int = 2) -> None:
+    def __init__(self, around: Callable[[Callable[[], Any], Path, RunSpec], Any], workers: int = 2) -> None:
         super().__init__(workers)
         self.around = around
 
@@ -138,7 +138,7 @@ def test_a_sweep_at_once_finishes_what_does_not_fail(two: Executor) -> None:
     assert (list(both.failed), both.error) == (["1"], None)
     assert both.failed == one.failed
 
-    def lose_third(task: Callable[[], Any], run: Path, _: Order) -> Any:
+    def lose_third(task: Callable[[], Any], run: Path, _: RunSpec) -> Any:
         if run.name == "3":
             raise BrokenExecutor("killed")
         return task()
@@ -167,7 +167,7 @@ def test_a_worker_that_is_lost_once_changes_nothing(two: Executor) -> None:
     group.train_seeds(config, 2, Path("one"))
     lost: list[str] = []
 
-    def lose_once(task: Callable[[], Any], run: Path, order: Order) -> Any:
+    def lose_once(task: Callable[[], Any], run: Path, spec: RunSpec) -> Any:
         if run.name == "seed-1" and not lost:
             lost.append(run.name)
             asked = iter(range(100))
@@ -202,7 +202,7 @@ def test_a_budget_at_once(two: Executor) -> None:
     """Each run is said to take 4 seconds: of a budget of 10, two fit; a third would be one too many."""
     tables = read_tables(resolve(settings()))
 
-    def timed(task: Callable[[], Outcome], run: Path, order: Order) -> Outcome:
+    def timed(task: Callable[[], Outcome], run: Path, spec: RunSpec) -> Outcome:
         return replace(task(), seconds=4.0)
 
     values = ["train.seed=1,2,3,4"]
@@ -263,8 +263,8 @@ def test_runs_as_jobs_of_a_batch_system() -> None:
 def test_a_worker_that_writes_elsewhere(folder: Path) -> None:
     """As on a machine that does not share the folder."""
 
-    def elsewhere(_: Callable[[], Any], run: Path, order: Order) -> Outcome:
-        return run_task(str(folder / "elsewhere" / run.name), order)
+    def elsewhere(_: Callable[[], Any], run: Path, spec: RunSpec) -> Outcome:
+        return run_task(str(folder / "elsewhere" / run.name), spec)
 
     config = resolve(settings(train={"epochs": 1}))
     with (
@@ -281,8 +281,8 @@ def test_another_driver_takes_over(folder: Path) -> None:
     assert (first.waits(), second.waits()) == (False, True)
     first.end()
     assert second.waits()
-    order = Order(settings(), {}, driver=first)
-    assert run_task(str(folder / "run"), order) == Outcome(None, 0.0)
+    spec = RunSpec(settings(), {}, driver=first)
+    assert run_task(str(folder / "run"), spec) == Outcome(None, 0.0)
     assert not (folder / "run").exists()
     second.end()
     assert not second.waits()
@@ -290,10 +290,10 @@ def test_another_driver_takes_over(folder: Path) -> None:
 
 def test_two_workers_never_train_one_run(folder: Path) -> None:
     """As when a driver was killed, another began, and a worker of the first has not noticed yet."""
-    order = Order(settings(), {})
+    spec = RunSpec(settings(), {})
     at_once, most = [0], []
 
-    def counted(run: Path, order: Order, *_: Any) -> Outcome:
+    def counted(run: Path, spec: RunSpec, *_: Any) -> Outcome:
         at_once[0] += 1
         most.append(at_once[0])
         time.sleep(0.1)
@@ -305,21 +305,21 @@ def test_two_workers_never_train_one_run(folder: Path) -> None:
         patch("sentimodels.runs.run_task._ONE_RUN", threading.Semaphore(9)),
         ThreadPoolExecutor(3) as executor,
     ):
-        assert len(list(executor.map(run_task, [str(folder / "run")] * 3, [order] * 3))) == 3
+        assert len(list(executor.map(run_task, [str(folder / "run")] * 3, [spec] * 3))) == 3
     assert most == [1, 1, 1]
     assert [path.name for path in folder.iterdir()] == ["reviews.csv"]
 
 
 def test_a_worker_with_another_version(folder: Path) -> None:
     with pytest.raises(ConfigError, match=r"0\.0\.1 .*install one version"):
-        run_task(str(folder / "run"), Order(settings(), {}, version="0.0.1"))
+        run_task(str(folder / "run"), RunSpec(settings(), {}, version="0.0.1"))
 
 
 def test_threads_are_those_of_the_order_unless_configured(folder: Path) -> None:
     tree = settings()
     del tree["train"]["threads"]
-    run_task(str(folder / "three"), Order(tree, {}, threads=3))
-    run_task(str(folder / "one"), Order(settings(), {}, threads=3))
+    run_task(str(folder / "three"), RunSpec(tree, {}, threads=3))
+    run_task(str(folder / "one"), RunSpec(settings(), {}, threads=3))
     threads = [json.loads((folder / name / "run.json").read_text())["threads"] for name in ("three", "one")]
     assert threads == [3, 1]
     configs = [(folder / name / "config.toml").read_text() for name in ("three", "one")]
@@ -370,10 +370,10 @@ def test_the_command_trains_several_at_once(folder: Path) -> None:
 def test_the_command_reports_a_run_that_fails_and_runs_it_again(folder: Path) -> None:
     engine = ["--engine", "processes", "--workers", "2"]
 
-    def fail(run: str, order: Order) -> Outcome:
+    def fail(run: str, spec: RunSpec) -> Outcome:
         if run.endswith("seed-1"):
             raise OSError(28, "No space left on device", f"{run}/model.safetensors")
-        return run_task(run, order)
+        return run_task(run, spec)
 
     with patch("sentimodels.runs.group.run_task", fail):
         done = senti("train", *COMMAND, "--seeds", "3", "-o", "runs", *engine, cwd=folder)

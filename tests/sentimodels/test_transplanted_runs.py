@@ -12,7 +12,7 @@ from language_runs import GPT_2, TEXTS, language_run
 from senti_in_process import senti
 from sentimodels import LanguageModel
 from sentimodels.errors import SentiError
-from sentimodels.runs.transplanted import import_transplanted
+from sentimodels.runs.language_directory import import_transplanted
 from sentitok import Tokenizer
 
 SMALL = ("--preset", "nano", "--context", "16", "--threads", "1", "--steps", "2", "--seed", "1")

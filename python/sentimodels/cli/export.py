@@ -263,8 +263,8 @@ def import_(
     """
     from ..export.transformers.classifier import has_class_head, import_classifier
     from ..export.transformers.folder import import_model
+    from ..runs.language_directory import import_transplanted
     from ..runs.pretrained import without_folder
-    from ..runs.transplanted import import_transplanted
 
     output = Output("senti.import/1", as_json=as_json, quiet=quiet)
     notes: list[str] = []

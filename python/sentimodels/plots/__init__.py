@@ -78,7 +78,7 @@ KINDS: dict[str, Kind] = {
     "thresholds": Kind(
         "precision, recall and share of answers from each probability on, with the thresholds of the run "
         "(needs --data or .npz files)",
-        "predictions", "thresholds:threshold_curves",
+        "predictions", "answers:threshold_curves",
     ),
     "labels": Kind("shares of the labels of data files", "labels", "texts:label_histogram"),
     "lengths": Kind("lengths of the texts of data files, in words", "lengths", "texts:length_histogram"),

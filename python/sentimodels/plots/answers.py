@@ -1,4 +1,4 @@
-"""Figures of predictions: confusion matrices, and how far a confidence can be believed.
+"""Figures of predictions: confusion matrices, how far a confidence can be believed, and thresholds.
 
 Intervals of a bin are Wilson's; rows of one group count less than rows that are independent, as in
 `evaluation/slices.py`.
@@ -17,18 +17,23 @@ from ..evaluation.calibration import N_BINS, bin_of, ece_of, reliability_of
 from ..evaluation.metrics import confusion
 from ..evaluation.predictions import Predictions
 from ..evaluation.slices import accuracy_interval
+from ..evaluation.thresholds import Curve, curves
 from . import AS_USUAL, Asked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["calibration", "confusion_matrices", "rows_of"]
+__all__ = ["calibration", "confusion_matrices", "rows_of", "threshold_curves"]
 
 # Beyond so many classes the numbers of a matrix would cover each other.
 _NUMBERED = 20
 # Beyond so many runs the lines of their intervals would cover each other.
 _WITH_INTERVALS = 4
+# Labels whose thresholds are drawn; nobody compares more axes.
+_SHOWN = 12
+# Points of a curve of thresholds; more cannot be told apart.
+_POINTS = 400
 
 
 def confusion_matrices(runs: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "Figure":
@@ -143,3 +148,59 @@ def _counts(axes: "Axes", bins: list[tuple[float, float, int]], place: int, n_ru
     if max(counts) > 50 * min(counts):
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.7)
+
+
+def threshold_curves(runs: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "Figure":
+    """Draws precision, recall and share of answers from each probability on, and the chosen thresholds.
+
+    One axis for each run, or for each label where texts have several. Chosen thresholds lie on the curves
+    where they are a probability alone; where costs decide, next to them.
+    """
+    parts: list[tuple[str, Curve]] = []
+    n_hidden = 0
+    for name, predictions in runs.items():
+        known = predictions.labelled()
+        found = curves(known.labels, known.probs, known.truth, known.thresholds)
+        most = (
+            sorted(found, key=lambda label: -len(found[label].least))[:_SHOWN]
+            if len(found) > _SHOWN
+            else found
+        )
+        n_hidden += len(found) - len(most)
+        for label, curve in found.items():
+            if label in most:
+                parts.append((", ".join(filter(None, (name if len(runs) > 1 else "", label))) or name, curve))
+    figure, all_axes = grid(len(parts), width=5.2)
+    for axes, (name, curve) in zip(all_axes, parts, strict=True):
+        _draw_curve(axes, curve)
+        axes.set_title(plain(name), fontsize="medium")
+    on = f" on {asked.on}" if asked.on else ""
+    rules = {one.thresholds.rule for one in runs.values() if one.thresholds is not None}
+    chosen = f"\nchosen by {', '.join(map(plain, sorted(rules)))}" if rules else ""
+    hidden = f"\n{n_hidden} labels with fewer thresholds are left out" if n_hidden else ""
+    figure.suptitle(title(f"thresholds{on}") + chosen + hidden, fontsize="medium")
+    legend(figure, all_axes, least=1)
+    return figure
+
+
+def _draw_curve(axes: "Axes", curve: Curve) -> None:
+    """Draws three lines, and the point on or next to each."""
+    kept = np.unique(np.linspace(0, len(curve.least) - 1, min(len(curve.least), _POINTS)).astype(np.int64))
+    sides: dict[str, NDArray[np.float64]] = {
+        "precision": curve.precision, "recall": curve.recall, "answered": curve.answered,
+    }  # fmt: skip
+    at, *values = curve.chosen if curve.chosen is not None else (None,)
+    if at is not None and at <= 1:
+        axes.axvline(at, color="grey", linestyle="--", linewidth=1)
+    heights = dict(zip(("answered", "precision", "recall"), values, strict=False))
+    for place, (name, line) in enumerate(sides.items()):
+        style = line_style(place)
+        axes.plot(curve.least[kept], line[kept], label=name, **style)
+        if at is not None:
+            axes.plot([min(at, 1.0)], [heights[name]], color=style["color"], marker="o", markersize=6,
+                      linestyle="none", label="chosen" if place == 0 else "_", clip_on=False)  # fmt: skip
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("threshold: least probability of an answer")
+    axes.set_ylabel("share")
+    axes.grid(alpha=0.3)

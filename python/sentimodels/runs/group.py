@@ -30,7 +30,7 @@ from .directory import absolutize_paths, begun, finished, read_json, refuse_begu
 from .execute import Callbacks
 from .families import resolve
 from .judging import with_baseline
-from .run_task import Driver, Order, Outcome, parts_of, read_rows, run_task, sources_of, train_or_resume
+from .run_task import Driver, Outcome, RunSpec, parts_of, read_rows, run_task, sources_of, train_or_resume
 from .tables import Tables, check_files, read_tables
 
 __all__ = [
@@ -321,22 +321,22 @@ class _Schedule:
 
     def _start(self, name: str) -> "Future[Outcome]":
         run = self.folder / name
-        order = Order(self.group.runs[name], self.group.data, baseline=self.baseline)
+        spec = RunSpec(self.group.runs[name], self.group.data, baseline=self.baseline)
         if self.executor is not None:
-            order = replace(order, sources=sources_of(self.tables), threads=self.threads, driver=self.driver)
+            spec = replace(spec, sources=sources_of(self.tables), threads=self.threads, driver=self.driver)
         callbacks = self.callbacks
         if name != self.first:
             callbacks = replace(callbacks, on_warning=Callbacks().on_warning)
         future: Future[Outcome] = Future()
         try:
             if self.executor is not None:
-                return self.executor.submit(run_task, str(run.absolute()), order)
-            config = resolve(order.tree)
+                return self.executor.submit(run_task, str(run.absolute()), spec)
+            config = resolve(spec.tree)
             tables = self.tables if config.data.fold is None else None
-            tables = tables or read_rows(run, config, order)
+            tables = tables or read_rows(run, config, spec)
             if config.data.fold is None:
                 self.tables = tables
-            future.set_result(train_or_resume(run, order, callbacks, tables))
+            future.set_result(train_or_resume(run, spec, callbacks, tables))
         except Exception as error:
             future.set_exception(error)
         return future

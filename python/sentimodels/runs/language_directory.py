@@ -33,6 +33,7 @@ from .directory import (
     MANIFEST,
     WEIGHTS,
     check_unchanged,
+    finish_run,
     finished,
     load_weights,
     mark_launch,
@@ -44,6 +45,7 @@ from .directory import (
 from .families import LANGUAGE_MODEL, TRANSLATOR, Family, check_command, family_of, read_toml
 
 __all__ = [
+    "IMPORTED",
     "SAMPLES",
     "SOURCES",
     "TOKENIZER",
@@ -51,6 +53,7 @@ __all__ = [
     "begin_language_run",
     "begin_with",
     "end_of_start",
+    "import_transplanted",
     "load_checked",
     "load_language_model",
     "load_tokenizer",
@@ -62,6 +65,8 @@ __all__ = [
 TOKENIZER = "tokenizer.json"
 SOURCES = "training_data.json"
 # Of an alignment: every answer before and after, with its reward.
+# What `run.json` names as the origin of a run whose tokenizer was changed.
+IMPORTED = "sentitok transplant"
 SAMPLES = "samples.jsonl"
 _Config = TypeVar("_Config", bound=Written)
 _Module = TypeVar("_Module", bound=nn.Module)
@@ -223,3 +228,38 @@ def load_unfinished(folder: Path, family: Family[_Config]) -> _Config:
     if (folder / MANIFEST).is_file():  # a run that was killed before it could stop has no manifest yet
         check_unchanged(folder, ("config.toml", TOKENIZER))
     return config
+
+
+def import_transplanted(folder: Path, out: Path) -> LoadedModel:
+    """Reads a language model that `sentitok transplant` wrote of a run, and writes it as a run directory.
+
+    Such a folder has the files of the run, with other rows in the tables and another tokenizer.json, and no
+    manifest. What `run.json` says of it, scores and speed, is of the old tokenizer and is left out.
+
+    Args:
+        folder: what `sentitok transplant` wrote.
+        out: the run directory, which must hold no run yet.
+
+    Raises:
+        CheckpointError: if a file is missing or damaged, or they do not belong together.
+        CheckpointError: if it is a run of another kind.
+    """
+    config = LANGUAGE_MODEL.load(folder)
+    tokenizer = load_tokenizer(folder)
+    if metadata_of(folder).get("tokenizer_sha256") != tokenizer.fingerprint:
+        raise CheckpointError(
+            f"{folder}: tokenizer.json is not the one of the weights; give a folder that sentitok transplant "
+            "wrote of a run"
+        )
+    module = build_language_model(config, tokenizer.vocab_size)
+    load_weights(module, folder)
+    data = {
+        "tokenizer": None,
+        "end": known_end(tokenizer, config.data.end, {}) or known_end(tokenizer, None, {}),
+    }
+    config = config.model_copy(update={"data": config.data.model_copy(update=data)})
+    sources = folder / SOURCES
+    about = {"arch": config.arch, "imported": IMPORTED}
+    begin_language_run(out, config, tokenizer, read_json(sources) if sources.is_file() else {"sources": []})
+    finish_run(out, module, tokenizer, about)
+    return LoadedModel(config, module.eval(), tokenizer, about)

@@ -34,7 +34,16 @@ from .families import resolve
 from .judging import with_baseline
 from .tables import Tables, read_tables
 
-__all__ = ["Driver", "Order", "Outcome", "parts_of", "read_rows", "run_task", "sources_of", "train_or_resume"]
+__all__ = [
+    "Driver",
+    "Outcome",
+    "RunSpec",
+    "parts_of",
+    "read_rows",
+    "run_task",
+    "sources_of",
+    "train_or_resume",
+]
 
 # Seconds between two looks at a file that another machine may write.
 _LOOK = 0.5
@@ -99,7 +108,7 @@ class Driver:
 
 
 @dataclass(frozen=True)
-class Order:
+class RunSpec:
     """The arguments that a worker needs for a run, in addition to its directory.
 
     Attributes:
@@ -121,40 +130,40 @@ class Order:
     version: str = sentitok.__version__
 
 
-def run_task(folder: str, order: Order) -> Outcome:
+def run_task(folder: str, spec: RunSpec) -> Outcome:
     """Trains a run in another process than the driver's, or resumes it; a finished one is read.
 
     Args:
         folder: the run directory.
-        order: the run.
+        spec: the run.
 
     Raises:
         SentiError: if a file or a setting does not allow it.
     """
-    if order.version != sentitok.__version__:
+    if spec.version != sentitok.__version__:
         raise ConfigError(
-            f"sentitok {sentitok.__version__} is on a worker and {order.version} on the driver; install one "
+            f"sentitok {sentitok.__version__} is on a worker and {spec.version} on the driver; install one "
             "version on all machines"
         )
     follow_parent()
     run, warnings = Path(folder), list[str]()
-    stopped = _at_times(lambda: order.driver is not None and not order.driver.waits())
+    stopped = _at_times(lambda: spec.driver is not None and not spec.driver.waits())
     callbacks = Callbacks(on_warning=warnings.append, should_stop=stopped)
     with _ONE_RUN, restored_torch():
         if stopped():
             return Outcome(None, 0.0)
-        if order.threads is not None:
-            torch.set_num_threads(order.threads)
-        outcome = train_or_resume(run, order, callbacks)
+        if spec.threads is not None:
+            torch.set_num_threads(spec.threads)
+        outcome = train_or_resume(run, spec, callbacks)
     return replace(outcome, warnings=tuple(warnings))
 
 
-def train_or_resume(run: Path, order: Order, callbacks: Callbacks, tables: Tables | None = None) -> Outcome:
+def train_or_resume(run: Path, spec: RunSpec, callbacks: Callbacks, tables: Tables | None = None) -> Outcome:
     """Trains a run in this process, or resumes it; waits while another process trains it.
 
     Args:
         run: its directory.
-        order: the run.
+        spec: the run.
         callbacks: called meanwhile.
         tables: its rows, if they are read already.
 
@@ -162,19 +171,19 @@ def train_or_resume(run: Path, order: Order, callbacks: Callbacks, tables: Table
         SentiError: if a file or a setting does not allow it.
     """
     with _locked(run.with_name(f".{run.name}.lock"), callbacks.should_stop) as ours:
-        return _run(run, order, callbacks, tables) if ours else Outcome(None, 0.0)
+        return _run(run, spec, callbacks, tables) if ours else Outcome(None, 0.0)
 
 
-def _run(run: Path, order: Order, callbacks: Callbacks, tables: Tables | None) -> Outcome:
+def _run(run: Path, spec: RunSpec, callbacks: Callbacks, tables: Tables | None) -> Outcome:
     if finished(run):  # by a worker whose answer was lost
         return Outcome(read_json(run / "run.json"), 0.0)
-    config = with_baseline(resolve(order.tree), order.baseline)
-    tables = tables or read_rows(run, config, order)
+    config = with_baseline(resolve(spec.tree), spec.baseline)
+    tables = tables or read_rows(run, config, spec)
     began = time.process_time()
     failed = None
     try:
         if begun(run):
-            about: dict[str, Any] | None = resume(run, callbacks, tables=tables, baseline=order.baseline)
+            about: dict[str, Any] | None = resume(run, callbacks, tables=tables, baseline=spec.baseline)
         else:
             about = train(config, run, callbacks, tables=tables)
     except TrainingError as error:
@@ -185,7 +194,7 @@ def _run(run: Path, order: Order, callbacks: Callbacks, tables: Tables | None) -
     return Outcome(about, time.process_time() - began, failed)
 
 
-def read_rows(run: Path, config: RunConfig, order: Order) -> Tables:
+def read_rows(run: Path, config: RunConfig, spec: RunSpec) -> Tables:
     """Reads the rows of a run.
 
     Raises:
@@ -194,12 +203,12 @@ def read_rows(run: Path, config: RunConfig, order: Order) -> Tables:
     tables = read_tables(config)
     # A part that is drawn may be empty in one run of a group, and is of the training file.
     for part, table in parts_of(tables).items():
-        if order.hashes.get(part, table.sha256) != table.sha256:
+        if spec.hashes.get(part, table.sha256) != table.sha256:
             raise CheckpointError(
                 f"{run.parent}: its data {table.source} has changed; put the file back, or start a new one"
             )
-        if part in order.sources:
-            setattr(tables, part, replace(table, source=Path(order.sources[part])))
+        if part in spec.sources:
+            setattr(tables, part, replace(table, source=Path(spec.sources[part])))
     return tables
 
 

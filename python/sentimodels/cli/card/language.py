@@ -67,7 +67,7 @@ def parts(facts: dict[str, Any]) -> Parts:
 
 
 def _made(facts: dict[str, Any]) -> str:
-    from ...runs.transplanted import IMPORTED
+    from ...runs.language_directory import IMPORTED
 
     if facts["imported"] == IMPORTED:
         return "trained by `senti pretrain`, then given another tokenizer by `sentitok transplant`"
