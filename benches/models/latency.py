@@ -15,6 +15,7 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from result import commit
@@ -56,6 +57,65 @@ def line(row: dict[str, Any]) -> list[str]:
     ]  # fmt: skip
 
 
+def summary(by_preset: dict[str, list[dict[str, Any]]]) -> str:
+    """Returns the summary: what is fastest, by how much, and what a larger size costs."""
+    first, *larger = by_preset
+    rows = by_preset[first]
+    bags = [row for row in rows if not ARCHITECTURES[row["arch"]].presets]
+    networks = [row for row in rows if ARCHITECTURES[row["arch"]].presets]
+
+    def most(some: list[dict[str, Any]], key: str) -> dict[str, Any]:
+        return max(some, key=lambda row: row[key])
+
+    def least(some: list[dict[str, Any]], key: str) -> dict[str, Any]:
+        return min(some, key=lambda row: row[key])
+
+    def said(row: dict[str, Any], key: str, unit: str) -> str:
+        return f"`{row['arch']}` ({row[key]:,.{1 if row[key] < 100 else 0}f} {unit})"
+
+    def times(one: dict[str, Any], other: dict[str, Any], key: str) -> str:
+        return f"{one[key] / other[key]:,.1f} times"
+
+    train, answer = "train_tokens_per_s", "answer_texts_per_s"
+    lines = [
+        f"Of the bags {said(most(bags, train), train, 'tokens/s')} trains fastest, "
+        f"{times(most(bags, train), most(networks, train), train)} as fast as the fastest network.",
+        f"In batches {said(most(rows, answer), answer, 'texts/s')} answers fastest; of the bags "
+        f"{said(most(bags, answer), answer, 'texts/s')}.",
+        f"A single text is answered fastest by {said(least(rows, 'latency_ms'), 'latency_ms', 'ms')}.",
+    ]
+    for key, what, unit in ((train, "trains", "tokens/s"), (answer, "answers batches", "texts/s")):
+        fast, slow = most(networks, key), least(networks, key)
+        lines.append(
+            f"Of the networks of size {first}, {said(fast, key, unit)} {what} fastest and "
+            f"{said(slow, key, unit)} slowest, {times(fast, slow, key)} apart."
+        )
+    fast, slow = least(networks, "latency_ms"), most(networks, "latency_ms")
+    lines.append(
+        f"They answer a single text in the time of {said(fast, 'latency_ms', 'ms')} to "
+        f"{said(slow, 'latency_ms', 'ms')}."
+    )
+    small, large = least(rows, "bytes"), most(rows, "bytes")
+    lines.append(
+        f"On disk `{small['arch']}` is smallest ({small['bytes'] / 1e6:.1f} MB) and `{large['arch']}` "
+        f"largest ({large['bytes'] / 1e6:.1f} MB)."
+    )
+    by_arch = {row["arch"]: row for row in networks}
+    for preset in larger:
+        pairs = [(by_arch[row["arch"]], row) for row in by_preset[preset] if row["arch"] in by_arch]
+        slower = {
+            key: median(one[key] / other[key] for one, other in pairs)
+            for key in ("train_tokens_per_s", "answer_texts_per_s")
+        }
+        lines.append(
+            f"Size {preset} instead of {first} trains {slower['train_tokens_per_s']:.1f} times and answers "
+            f"batches {slower['answer_texts_per_s']:.1f} times as slowly (medians of the networks)."
+        )
+    lines.append("`senti bench FILE` measures your texts on your machine.")
+    about = "Which classifier trains, answers and loads fastest, on one thread of one machine."
+    return "\n\n".join([about, "\n".join(f"- {line}" for line in lines)])
+
+
 def page(by_preset: dict[str, list[dict[str, Any]]], rounds: int) -> str:
     """Returns the page."""
     import torch
@@ -70,6 +130,8 @@ def page(by_preset: dict[str, list[dict[str, Any]]], rounds: int) -> str:
     date = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
     parts = [
         "# Speed of classifiers",
+        f"## Summary\n\n{summary(by_preset)}",
+        "## How it is measured",
         f"Written by `{COMMAND}`, not by hand: `senti bench`, {measured}. {date}, commit "
         f"{commit()[:9]}, {platform.machine()}, {cores} cores, one thread, torch {torch.__version__}, load "
         f"{load:.1f}.{busy}",

@@ -381,4 +381,7 @@ def test_the_commands(tmp_path: Path) -> None:
     assert (done.code, "--to gguf: expected transformers" in done.err) == (2, True)
     shutil.rmtree(tmp_path / "gpt2")
     done = senti("import", "gpt2", "-o", "runs/x", cwd=tmp_path)
+    assert (done.code, "gpt2: no such folder" in done.err) == (2, True)
+    (tmp_path / "gpt2").mkdir()
+    done = senti("import", "gpt2", "-o", "runs/x", cwd=tmp_path)
     assert (done.code, "gpt2: no config.json" in done.err) == (2, True)

@@ -232,6 +232,10 @@ def test_the_command(folder: Path, tmp_path: Path) -> None:
         r"^compared +with the run on \d+ texts of \S+ and an empty one: the same", done.out, re.M
     )
     assert "python reviews/classifier.py < texts.txt" in done.out
+    for refused in (("import", "reviews", "-o", "runs/x"), ("predict", "reviews"), ("card", "reviews")):
+        done = senti(*refused, cwd=tmp_path)
+        assert (done.code, "senti export --numpy" in done.err) == (2, True), done.err
+        assert "python reviews/classifier.py < texts.txt" in done.err
     (tmp_path / "reviews" / "classifier.json").write_text("mine")
     done = senti(*shlex.split(line)[1:], cwd=tmp_path)
     assert (done.code, "--force" in done.err) == (2, True)

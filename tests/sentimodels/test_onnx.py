@@ -222,6 +222,8 @@ def test_the_command(exported: Path, tmp_path: Path) -> None:
     assert {path.name for path in (exported / "first.onnx").iterdir()} == {
         "export.json", "model.onnx", "open-vocabulary.json"
     }  # fmt: skip
+    done = senti("import", "first.onnx", "-o", "runs/x", cwd=exported)
+    assert (done.code, "senti export --onnx" in done.err, "OnnxReader" in done.err) == (2, True, True)
     (exported / "first.onnx" / "export.json").write_text("mine")
     done = senti(*shlex.split(line)[1:], cwd=exported)
     assert (done.code, "first.onnx/export.json" in done.err, "--force" in done.err) == (2, True, True)

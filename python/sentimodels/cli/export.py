@@ -263,6 +263,7 @@ def import_(
     """
     from ..export.transformers.classifier import has_class_head, import_classifier
     from ..export.transformers.folder import import_model
+    from ..runs.families import refuse_export
     from ..runs.language_directory import import_transplanted
     from ..runs.pretrained import without_folder
 
@@ -270,6 +271,10 @@ def import_(
     notes: list[str] = []
     is_classifier = False
     loaded: Any
+    if not folder.is_dir():
+        what = "not a folder" if folder.exists() else "no such folder"
+        raise UsageError(f"{folder}: {what}; give a folder that transformers' save_pretrained wrote")
+    refuse_export(folder)
     if (folder / "config.toml").is_file():
         loaded = import_transplanted(folder, out)
     elif is_classifier := has_class_head(folder):

@@ -53,6 +53,7 @@ __all__ = [
     "merge",
     "no_run",
     "read_toml",
+    "refuse_export",
     "resolve",
     "set_value",
     "training_command",
@@ -233,8 +234,15 @@ def check_command(folder: Path, command: str) -> None:
         raise CheckpointError(f"{folder}: a run of senti {own}; senti {own} --resume {folder} resumes it")
 
 
+# The file that marks an exported folder, by the option that writes it, and what reads it.
+_EXPORTS = {
+    "--numpy": ("classifier.json", "python {folder}/classifier.py < texts.txt"),
+    "--onnx": ("export.json", "sentimodels.export.onnx.OnnxReader.load({folder!r}) in Python"),
+}
+
+
 def check_there(folder: Path) -> None:
-    """Refuses a folder that does not exist: a wrong name is not an unfinished run.
+    """Refuses a folder that does not exist, or that holds an export: neither is an unfinished run.
 
     Raises:
         CheckpointError: naming it.
@@ -242,15 +250,31 @@ def check_there(folder: Path) -> None:
     if not folder.is_dir():
         what = "not a folder" if folder.exists() else "no such folder"
         raise CheckpointError(f"{folder}: {what}; give a run, as senti train or pretrain writes it")
+    refuse_export(folder)
+
+
+def refuse_export(folder: Path) -> None:
+    """Refuses a folder that `senti export` wrote for other programs, which cannot become a run again.
+
+    Raises:
+        CheckpointError: naming what reads it.
+    """
+    for option, (file, reader) in _EXPORTS.items():
+        if (folder / file).is_file() and not (folder / "config.toml").is_file():
+            raise CheckpointError(
+                f"{folder}: written by senti export {option}, to answer without a run; give the run that it "
+                f"was exported from, or read it by {reader.format(folder=str(folder))}"
+            )
 
 
 def no_run(folder: Path) -> CheckpointError:
     """Returns the error of a folder that is not a run directory, naming the runs in it."""
     inside = sorted(str(path.parent) for path in folder.glob("*/config.toml"))
-    some = f"{', '.join(inside[:3])}{', ...' if len(inside) > 3 else ''}"
-    return CheckpointError(
-        f"{folder}: no config.toml; not a run directory{f'; there are runs in it: {some}' if inside else ''}"
-    )
+    hint = f"; there are runs in it: {', '.join(inside[:3])}{', ...' if len(inside) > 3 else ''}"
+    if not inside:
+        of_transformers = (folder / "config.json").is_file()
+        hint = f"; senti import {folder} -o RUN reads a model of transformers" if of_transformers else ""
+    return CheckpointError(f"{folder}: no config.toml; not a run directory{hint}")
 
 
 def _not_trained_by(folder: Path, family: "Family[Any]") -> CheckpointError:
