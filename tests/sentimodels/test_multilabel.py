@@ -439,6 +439,30 @@ def test_every_architecture_learns_several_labels(arch: str, place: Path) -> Non
         assert answers == ["anger", "joy"]
 
 
+def test_training_proposes_thresholds_where_they_pay(tmp_path: Path) -> None:
+    """A bag seldom gives a rare label 0.5; thresholds that the other half of the rows chose answer it."""
+    draw = random.Random(1)
+    odd = [(f"{text} odd", [*some, "rare"]) if draw.random() < 0.07 else (text, some) for text, some in ROWS]
+    write_csv(tmp_path / "train.csv", odd)
+    done = train(tmp_path, "tfidf", "--task", "multilabel", "--valid-share", "0.5")
+    assert done.code == 0, done.err
+    assert "train with --threshold macro_f1, or senti thresholds RUN FILE --threshold macro_f1" in done.err
+    about = json.loads((tmp_path / "runs/tfidf/run.json").read_text())
+    found = about["proposed_thresholds"]
+    assert found["usual"] == pytest.approx(about["valid"]["macro_f1"])
+    assert found["macro_f1"] > found["usual"] + 0.1
+    assert 0 < found["interval"][0] < found["interval"][1]
+    more = ("--task", "multilabel", "--valid-share", "0.5", "--threshold", "macro_f1", "--force")
+    done = train(tmp_path, "tfidf", *more)
+    assert done.code == 0, done.err
+    assert "train with --threshold" not in done.err
+    assert "proposed_thresholds" not in json.loads((tmp_path / "runs/tfidf/run.json").read_text())
+    write_csv(tmp_path / "train.csv", ROWS)
+    done = train(tmp_path, "nb", "--task", "multilabel", "--valid-share", "0.5")  # right without them
+    assert done.code == 0, done.err
+    assert "train with --threshold" not in done.err
+
+
 def test_a_bag_is_scikit_learns_one_against_the_rest() -> None:
     config: RunConfig = resolve({"arch": "tfidf", "model": {"solver": "lbfgs", "tol": 1e-8}})
     texts = [text for text, _ in ROWS]

@@ -38,6 +38,7 @@ __all__ = [
     "Thresholds",
     "choose",
     "coverage",
+    "cross_answers",
     "cross_fitted",
     "curves",
     "decided",
@@ -491,7 +492,18 @@ def cross_fitted(
     truth: NDArray[np.int64],
     half: NDArray[np.bool_],
 ) -> dict[str, float] | None:
-    """Returns the scores of rows, each half answered with the thresholds that the other half chose.
+    """Returns the scores of `cross_answers`; `None` if a half has no rows or does not reach the target."""
+    found = cross_answers(pick, probs, truth, half)
+    return None if found is None else scored(found[0], found[1], truth)
+
+
+def cross_answers(
+    pick: Pick,
+    probs: Sequence[NDArray[Any]],
+    truth: NDArray[np.int64],
+    half: NDArray[np.bool_],
+) -> tuple[Thresholds, NDArray[np.int64]] | None:
+    """Answers rows, each half with the thresholds that the other half chose.
 
     Args:
         pick: chooses thresholds by probabilities and truth.
@@ -500,7 +512,8 @@ def cross_fitted(
         half: which rows are in the first half.
 
     Returns:
-        The scores; `None` if a half has no rows or does not reach the target.
+        The thresholds of one half, and the answers to all rows; `None` if a half has no rows or does not
+        reach the target.
     """
     if half.all() or not half.any():
         return None
@@ -511,7 +524,7 @@ def cross_fitted(
             answers[~rows] = thresholds.decide(own[~rows])
     except DataError:
         return None
-    return scored(thresholds, answers, truth)
+    return thresholds, answers
 
 
 def coverage(labels: Labels, probs: NDArray[Any], truth: NDArray[np.int64]) -> list[dict[str, float]]:

@@ -19,7 +19,14 @@ from ..models import Fits, architecture, build
 from ..runs.directory import absolutize_paths, begin_run
 from ..runs.execute import Recipe
 from ..runs.init_weights import encoder_of_base, first_weights
-from ..runs.judging import CrossFit, choose_thresholds, in_windows, judged, record_fit
+from ..runs.judging import (
+    CrossFit,
+    choose_thresholds,
+    in_windows,
+    judged,
+    record_fit,
+    with_a_threshold_each,
+)
 from ..runs.lineage import check_same_rows, check_unlearned, record_of
 from ..runs.tables import EncodedTables, Tables, check_files, read_tables, settled_task
 from ..tasks.classification import LabelTask
@@ -185,6 +192,8 @@ class ClassificationRecipe(Recipe[RunConfig]):
     def _thresholds(self, logits: NDArray[np.float32] | None, temperature: Temperature) -> dict[str, Any]:
         """Chooses thresholds and writes them; a run refitted on all rows has those of the first one."""
         (self.out / THRESHOLDS).unlink(missing_ok=True)
+        if logits is not None and self.tables.labels.several and self.config.train.threshold is None:
+            return self._propose_thresholds(logits, temperature)
         if (first := (self._chosen or {}).get("thresholds")) is not None:
             Thresholds.of_tree(first, self.tables.labels).save(self.out)
         if self._pick is None or logits is None:
@@ -199,6 +208,20 @@ class ClassificationRecipe(Recipe[RunConfig]):
             return {}
         thresholds.save(self.out)
         return {"thresholds": about}
+
+    def _propose_thresholds(self, logits: NDArray[np.float32], temperature: Temperature) -> dict[str, Any]:
+        """Proposes a threshold for each label where that is clearly better than 0.5 for all."""
+        found = with_a_threshold_each(self._texts, logits, temperature)
+        if found is None:
+            return {}
+        if found["interval"][0] > 0:
+            self.warn(
+                f"labels are answered from a probability of 0.5 on: macro F1 {found['usual']:.3f} on the "
+                f"validation rows; with a threshold for each label {found['macro_f1']:.3f}, cross-fitted: "
+                f"train with --threshold {found['rule']}, or senti thresholds RUN FILE --threshold "
+                f"{found['rule']}"
+            )
+        return {"proposed_thresholds": found}
 
     def _keep_answers(self, probs: NDArray[np.float32]) -> None:
         """Keeps the answers to the rows of a fold."""

@@ -21,15 +21,23 @@ from torch import nn
 
 from sentitok.atomic import write as write_atomically
 
-from ..config import DEFAULT_TASK, RunConfig
+from ..config import DEFAULT_TASK, RunConfig, ThresholdRule
 from ..data.split import Units, count_of
 from ..data.table import Table
 from ..errors import CheckpointError
 from ..evaluation.answers import Answers, Temperature, answers_of, cooled
-from ..evaluation.metrics import intervals, majority, per_class, scores
+from ..evaluation.metrics import differences, intervals, majority, per_class, replicates, scores
 from ..evaluation.one_label import ONE_LABEL
 from ..evaluation.predictions import Predictions, of_logits, text_logits
-from ..evaluation.thresholds import Pick, Thresholds, cross_fitted, hash_rows, scored
+from ..evaluation.thresholds import (
+    Pick,
+    Thresholds,
+    cross_answers,
+    cross_fitted,
+    hash_rows,
+    picker,
+    scored,
+)
 from ..models import Fits, build
 from ..tasks.classification import MONITOR, LabelTask
 from ..text.encoder import encoder_for
@@ -47,6 +55,7 @@ __all__ = [
     "in_windows",
     "judged",
     "record_fit",
+    "with_a_threshold_each",
     "with_baseline",
 ]
 
@@ -188,6 +197,38 @@ def in_windows(
     return {
         "rows": len(truth), "n_cut": len(places), "cut": float(cut.mean()), "windows": float(windows.mean()),
         **gain(windows, cut, table.groups),
+    }  # fmt: skip
+
+
+def with_a_threshold_each(
+    texts: EncodedTables, logits: NDArray[np.float32], temperature: Temperature
+) -> dict[str, Any] | None:
+    """Compares answers from 0.5 on with those of a threshold for each label, by macro F1 on validation rows.
+
+    Each half of the rows is answered with the thresholds that the other half chose.
+
+    Args:
+        texts: of a run with several labels a text.
+        logits: its answers to the validation texts.
+        temperature: of the run.
+
+    Returns:
+        `rule`, by which thresholds are chosen; macro F1 without (`usual`) and with them (`macro_f1`), and the
+        95 % `interval` of the difference. `None` if there are too few rows.
+    """
+    labels, table, truth = texts.tables.labels, texts.tables.valid, texts.valid_labels
+    if table is None or truth is None:
+        return None
+    usual, rule = of_logits(labels, logits, table, temperature), "macro_f1"
+    half = Units.of(table, 0.5, 2).halves(truth)
+    found = cross_answers(picker(ThresholdRule.of(rule), labels), (usual.probs, usual.probs), truth, half)
+    if found is None:
+        return None
+    chosen = replace(usual, probs=found[1].astype(np.float32))
+    drawn = [replicates(one, n_replicates=_REPLICATES) for one in (usual, chosen)]
+    return {
+        "rule": rule, "usual": drawn[0].points["macro_f1"], "macro_f1": drawn[1].points["macro_f1"],
+        "interval": differences(usual, chosen, *drawn)["macro_f1"]["interval"],
     }  # fmt: skip
 
 
