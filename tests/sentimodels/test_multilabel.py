@@ -449,8 +449,9 @@ def test_training_proposes_thresholds_where_they_pay(tmp_path: Path) -> None:
     assert "train with --threshold macro_f1, or senti thresholds RUN FILE --threshold macro_f1" in done.err
     about = json.loads((tmp_path / "runs/tfidf/run.json").read_text())
     found = about["proposed_thresholds"]
+    assert found["rule"] == "macro_f1"
     assert found["usual"] == pytest.approx(about["valid"]["macro_f1"])
-    assert found["macro_f1"] > found["usual"] + 0.1
+    assert found["by_rule"] > found["usual"] + 0.1
     assert 0 < found["interval"][0] < found["interval"][1]
     more = ("--task", "multilabel", "--valid-share", "0.5", "--threshold", "macro_f1", "--force")
     done = train(tmp_path, "tfidf", *more)

@@ -20,7 +20,7 @@ from oracles import ordinal as oracle
 from sampled_cases import chosen
 from senti_in_process import Done, senti
 from sentimodels.classifier import Classifier
-from sentimodels.config import OrdinalConfig, TrainConfig
+from sentimodels.config import OrdinalConfig, ThresholdRule, TrainConfig
 from sentimodels.data.table import Labels, OrderedLabels
 from sentimodels.errors import ConfigError, DataError
 from sentimodels.evaluation.answers import answers_of
@@ -28,6 +28,7 @@ from sentimodels.evaluation.comparison import compare
 from sentimodels.evaluation.metrics import intervals, scores
 from sentimodels.evaluation.one_label import ORDERED_LABELS
 from sentimodels.evaluation.predictions import Predictions
+from sentimodels.evaluation.thresholds import picker
 from sentimodels.explain import attribute
 from sentimodels.models import ARCHITECTURES
 from sentimodels.nn.ordinal import CutPoints, cumulative_loss, cuts_of, start
@@ -360,6 +361,38 @@ def test_reports_have_error_and_kappa(made: Path) -> None:
         assert "quadratic kappa" in done.out, args
     about = json.loads((made / "runs/tfidf/run.json").read_text())
     assert {"mae", "quadratic_kappa"} <= about["crossed"].keys() | about["valid"].keys()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(2, 6), st.integers(0, 10**6))
+def test_no_answer_has_a_smaller_expected_error_than_the_median(n: int, seed: int) -> None:
+    probs = np.random.default_rng(seed).dirichlet(np.ones(n), 20)
+    labels = Labels([str(one) for one in range(n)])
+    chosen_by = picker(ThresholdRule.of("mae"), labels)(probs, np.zeros(20, np.int64))
+    answers = chosen_by.decide(probs)
+    assert answers.tolist() == (probs.cumsum(1) < 0.5).sum(1).clip(max=n - 1).tolist()
+    errors = probs @ np.abs(np.arange(n)[:, None] - np.arange(n))
+    assert errors[np.arange(20), answers] == pytest.approx(errors.min(1))
+
+
+def test_runs_answer_with_the_median_where_it_is_asked_for(made: Path) -> None:
+    done = senti("train", "train.csv", "--task", "ordinal", "--arch", "bow", "--threshold", "mae",
+                 "-o", "runs/median", "--no-baseline", "--json", cwd=made)  # fmt: skip
+    assert done.code == 0, done.err
+    run = Classifier.load(made / "runs/median")
+    texts = [text for text, _ in rows_of(40, seed=5)]
+    median = (run.predict_proba(texts).cumsum(1) < 0.5).sum(1)
+    assert run.predict(texts) == [run.labels.names[one] for one in median]
+    found = json.loads(done.out)
+    assert found["thresholds"]["rule"] == "mae"
+    assert "proposed_thresholds" not in found
+    part = "test" if "test" in found["thresholds"] else "crossed"
+    assert 0 <= found["thresholds"][part]["cost"] < 3
+    plain = json.loads((made / "runs/bow/run.json").read_text())["proposed_thresholds"]
+    assert (plain["rule"], plain["score"]) == ("mae", "mean absolute error")
+    assert plain["usual"] == pytest.approx(plain["by_rule"] - sum(plain["interval"]) / 2, abs=0.1)
+    with pytest.raises(DataError, match="no order"):
+        picker(ThresholdRule.of("mae"), Labels(["a", "b"]))
 
 
 def test_the_order_of_names_is_kept_everywhere(made: Path) -> None:

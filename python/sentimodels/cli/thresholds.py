@@ -44,8 +44,8 @@ Rule = Annotated[
     typer.Option(
         "--threshold",
         metavar="RULE",
-        help="Rule to choose by: macro_f1, precision=P, recall=P, confidence=P, cost=FILE, or none to remove "
-        "the thresholds of the run. [default: change nothing, and show what there is to choose from]",
+        help="Rule to choose by: macro_f1, precision=P, recall=P, confidence=P, mae, cost=FILE, or none to "
+        "remove the thresholds of the run. [default: change nothing, and show what there is to choose from]",
     ),
 ]
 

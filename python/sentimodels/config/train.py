@@ -136,7 +136,7 @@ class TrainConfig(LoopConfig, StartConfig):
     threshold: str | None = Field(
         default=None,
         description="Choose thresholds on the validation rows, for senti predict to answer by: macro_f1, "
-        "precision=P, recall=P, confidence=P or cost=FILE. [default: the likeliest label; with several "
+        "precision=P, recall=P, confidence=P, mae or cost=FILE. [default: the likeliest label; with several "
         "labels a text, those from 0.5 on]",
         json_schema_extra=flag("--threshold", "RULE", panel="Validation and test"),
     )
@@ -282,6 +282,7 @@ RULES = {
     "precision": ("P", "as many answers as have this precision"),
     "recall": ("P", "the most precise answers that have this recall"),
     "confidence": ("P", "this probability for every label"),
+    "mae": ("", "the least expected absolute error, of labels in an order"),
     "cost": ("FILE", "the least expected cost, by a file of what mistakes cost"),
 }
 _EXPECTED = ", ".join(f"{name}={value}" if value else name for name, (value, _) in RULES.items())

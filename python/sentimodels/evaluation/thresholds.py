@@ -2,8 +2,9 @@
 
 With one label a text there are two means. A text whose likeliest label is below a confidence gets no answer.
 Costs decide between labels: the answer with the least expected cost (Elkan 2001), which may be to abstain
-(Chow 1970). The highest macro F1 is reached with costs as well: missing a rare label costs more. With several
-labels a text each label has its own threshold.
+(Chow 1970). The highest macro F1 is reached with costs as well: missing a rare label costs more. So is the
+least absolute error of labels in an order: a mistake costs its steps, and the answer is the median. With
+several labels a text each label has its own threshold.
 
 Thresholds are chosen on rows that were not trained on (`choose`). Scores on the same rows flatter them, so
 `cross_fitted` scores each half of the rows with the thresholds that the other half chose.
@@ -31,6 +32,7 @@ from ..data.opening import read_small
 from ..data.table import Labels
 from ..errors import CheckpointError, DataError
 from .answers import answers_of
+from .one_label import is_ordinal
 
 __all__ = [
     "FILE",
@@ -163,6 +165,8 @@ class Thresholds:
                 (name, "never answered" if p > 1 else f"from {p:.4f} on")
                 for name, p in zip(self.labels.names, self.least, strict=True)
             ]
+        if self.rule == "mae":
+            return [("answer", "the median: as probable to be too low as too high")]
         sure = self.least[0] > 0 or self.costs is None
         lines = [("confidence", f"from {self.least[0]:.4f} on")] if sure else []
         if self.costs is not None:
@@ -295,6 +299,9 @@ def choose(
         assert costs is not None
         least = tuple(wrong / (wrong + missed) for wrong, missed in costs) if labels.several else (0.0,) * n
         return Thresholds(str(rule), labels, least, costs)
+    if rule.name == "mae":
+        steps = tuple(tuple(float(abs(true - answer)) for answer in range(n)) for true in range(n))
+        return Thresholds(str(rule), labels, (0.0,) * n, steps)
     if not len(truth):
         raise DataError(f"threshold {rule}: no labelled row to choose on")
     if labels.several:
@@ -325,8 +332,10 @@ def picker(rule: ThresholdRule, labels: Labels) -> Pick:
     """Returns a function that chooses thresholds by probabilities and truth; reads the file of costs, if any.
 
     Raises:
-        DataError, OSError: as `read_costs`.
+        DataError, OSError: as `read_costs`; also if the rule needs an order, and the labels have none.
     """
+    if rule.name == "mae" and (labels.several or not is_ordinal(labels)):
+        raise DataError(f"threshold {rule}: the labels are in no order; --task ordinal gives them one")
     costs = read_costs(local_path(rule.file), labels) if rule.name == "cost" else None
     return lambda probs, truth: choose(rule, labels, probs, truth, costs)
 
@@ -481,7 +490,7 @@ def scored(thresholds: Thresholds, answers: NDArray[np.int64], truth: NDArray[np
         "recall": float(right.mean()),
         "macro_f1": float(f1_score(truth, answers, labels=occurring, average="macro", zero_division=0.0)),
     }
-    if thresholds.costs is not None and thresholds.rule.startswith("cost="):
+    if thresholds.costs is not None and thresholds.rule.partition("=")[0] in ("cost", "mae"):
         found["cost"] = float(np.array(thresholds.costs)[truth, answers].mean())
     return found
 

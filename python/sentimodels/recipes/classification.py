@@ -19,14 +19,7 @@ from ..models import Fits, architecture, build
 from ..runs.directory import absolutize_paths, begin_run
 from ..runs.execute import Recipe
 from ..runs.init_weights import encoder_of_base, first_weights
-from ..runs.judging import (
-    CrossFit,
-    choose_thresholds,
-    in_windows,
-    judged,
-    record_fit,
-    with_a_threshold_each,
-)
+from ..runs.judging import CrossFit, better_rule, choose_thresholds, in_windows, judged, record_fit
 from ..runs.lineage import check_same_rows, check_unlearned, record_of
 from ..runs.tables import EncodedTables, Tables, check_files, read_tables, settled_task
 from ..tasks.classification import LabelTask
@@ -192,8 +185,8 @@ class ClassificationRecipe(Recipe[RunConfig]):
     def _thresholds(self, logits: NDArray[np.float32] | None, temperature: Temperature) -> dict[str, Any]:
         """Chooses thresholds and writes them; a run refitted on all rows has those of the first one."""
         (self.out / THRESHOLDS).unlink(missing_ok=True)
-        if logits is not None and self.tables.labels.several and self.config.train.threshold is None:
-            return self._propose_thresholds(logits, temperature)
+        if logits is not None and self.config.train.threshold is None:
+            return self._propose_rule(logits, temperature)
         if (first := (self._chosen or {}).get("thresholds")) is not None:
             Thresholds.of_tree(first, self.tables.labels).save(self.out)
         if self._pick is None or logits is None:
@@ -209,17 +202,19 @@ class ClassificationRecipe(Recipe[RunConfig]):
         thresholds.save(self.out)
         return {"thresholds": about}
 
-    def _propose_thresholds(self, logits: NDArray[np.float32], temperature: Temperature) -> dict[str, Any]:
-        """Proposes a threshold for each label where that is clearly better than 0.5 for all."""
-        found = with_a_threshold_each(self._texts, logits, temperature)
+    def _propose_rule(self, logits: NDArray[np.float32], temperature: Temperature) -> dict[str, Any]:
+        """Proposes thresholds where they are clearly better than the usual answers."""
+        found = better_rule(self._texts, logits, temperature)
         if found is None:
             return {}
-        if found["interval"][0] > 0:
+        if found["better"]:
+            several = self.tables.labels.several
+            usual = "from a probability of 0.5 on" if several else "with the likeliest label"
+            other = "a threshold for each label, cross-fitted" if several else "the median"
             self.warn(
-                f"labels are answered from a probability of 0.5 on: macro F1 {found['usual']:.3f} on the "
-                f"validation rows; with a threshold for each label {found['macro_f1']:.3f}, cross-fitted: "
-                f"train with --threshold {found['rule']}, or senti thresholds RUN FILE --threshold "
-                f"{found['rule']}"
+                f"{found['score']} on the validation rows: {found['usual']:.3f} {usual}, "
+                f"{found['by_rule']:.3f} with {other}: train with --threshold {found['rule']}, or senti "
+                f"thresholds RUN FILE --threshold {found['rule']}"
             )
         return {"proposed_thresholds": found}
 
