@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -178,6 +179,73 @@ def test_a_comparison_trains_on_other_rows_than_it_judges(
     assert set.union(*(judged for _, judged in seen[:5])) == set(rows.train.texts)
 
 
+def test_folds_have_the_same_scores_in_another_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, config = tables(folder), resolve({"arch": "tfidf", "budget": 5.0, "estimates": {"tfidf": 1.0}})
+    monkeypatch.setattr(auto, "_LONG_FOLD", 0.0)
+    alone, two = auto._Folds(rows, 1), auto._Folds(rows, 2)
+    try:
+        found = [[folds.score(config, fold, 9, 1.0)[0] for fold in range(5)] for folds in (alone, two)]
+        assert found[0] == found[1]
+        assert alone.seconds_elsewhere == 0 < two.seconds_elsewhere
+        # Not begun where the time is too short for another, or the fold is: nobody waits for a process then.
+        two._begun.clear()
+        two.score(config, 0, 0.5, 1.0)
+        monkeypatch.setattr(auto, "_LONG_FOLD", 2.0)
+        two.score(config, 0, 9, 1.0)
+        assert not two._begun
+    finally:
+        two.end()
+
+
+def test_a_process_that_dies_costs_nothing_but_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, config = tables(folder), resolve({"arch": "nb", "budget": 5.0, "estimates": {"nb": 1.0}})
+    monkeypatch.setattr(auto, "_LONG_FOLD", 0.0)
+    monkeypatch.setattr(auto, "ProcessExecutor", _Dying)
+    folds = auto._Folds(rows, 2)
+    scores = [folds.score(config, fold, 9, 1.0)[0] for fold in range(2)]
+    assert scores == [auto._on_fold(config, rows, held)[0] for held in folds.rows[:2]]
+
+
+class _Dying(ThreadPoolExecutor):
+    """Loses every task, as an executor does whose process is killed."""
+
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:
+        lost: Future[Any] = Future()
+        lost.set_exception(BrokenExecutor())
+        return lost
+
+
+def test_the_choice_is_that_of_one_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folds that are begun for nothing cost no budget, and what is dropped is dropped as early."""
+    seconds = dict.fromkeys(ARCHITECTURES, 2.0) | {"gru": 5.0}
+    scores = {"gru": 0.8, "nb": 0.9, "cnn": 0.4}
+
+    clock = [0.0]
+
+    def elsewhere(config: RunConfig, _: Any, held: list[int]) -> tuple[float, float]:
+        return scores.get(config.arch, 0.5) + len(held) % 3 / 100, 0.8 * seconds[config.arch]
+
+    def on_fold(config: RunConfig, rows: Any, held: list[int]) -> tuple[float, float]:
+        score, taken = elsewhere(config, rows, held)
+        clock[0] += taken
+        return score, taken
+
+    monkeypatch.setattr(auto, "_on_fold", on_fold)
+    monkeypatch.setattr(auto, "_elsewhere", elsewhere)
+    monkeypatch.setattr(auto, "ProcessExecutor", ThreadPoolExecutor)
+    monkeypatch.setattr("torch.get_num_threads", lambda: 2)
+    monkeypatch.setattr("time.process_time", lambda: clock[0])
+    for budget in (6.0, 20.0, 40.0, 60.0):
+        made = []
+        for processes in (1, 2):
+            with patch("sentimodels.runs.auto.estimate", lambda config, _: seconds[config.arch]):
+                notes: list[str] = []
+                found = choose({"budget": budget}, tables=tables(folder, "long.csv"), processes=processes,
+                               on_warning=notes.append)  # fmt: skip
+            made.append((found, notes))
+        assert made[0] == made[1]
+
+
 def test_where_none_fits_the_quickest_is_taken(folder: Path) -> None:
     seconds = {"gru": 90.0, "cnn": 80.0, "nb": 63.0, "bow": 61.0, "tfidf": 62.0}
     found, notes = chosen(folder, seconds)
@@ -313,5 +381,5 @@ def test_few_folds_need_a_clear_lead(accuracies: list[float], leads: bool) -> No
     texts = [f"text {row}" for row in range(100)]
     made = Tables.of(Table.of(texts, [str(row % 2) for row in range(100)]))
     config = resolve({"arch": "nb"})
-    comparison = auto._Comparison(made, auto._Candidate(config, 1.0, [0.6] * 5))
+    comparison = auto._Comparison(auto._Folds(made, 1), auto._Candidate(config, 1.0, [0.6] * 5))
     assert comparison._leads(auto._Candidate(config, 1.0, accuracies)) is leads

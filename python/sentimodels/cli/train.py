@@ -150,7 +150,7 @@ def settled(
                 "with --resume DIR"
             )
         return resolved, None
-    from ..runs.auto import choose, without_architecture
+    from ..runs.auto import AT_ONCE, choose, without_architecture
     from ..runs.group import refuse
     from ..runs.tables import check_files, read_tables
     from ..training.distributed import check_alone
@@ -161,7 +161,7 @@ def settled(
     if out is not None:
         refuse(out)  # before the rows are read
     tables = read_tables(data)
-    return choose(*given, tables=tables, on_warning=output.note), tables
+    return choose(*given, tables=tables, on_warning=output.note, processes=AT_ONCE), tables
 
 
 def _resume(output: Output, folder: Path, baseline: bool | None, *, on_error: str, **who: Any) -> None:

@@ -3,7 +3,8 @@
 A few steps, or a fit of some of the rows, estimate the time that each architecture takes. Those whose
 training fits several times into the budget are compared by cross-validation on the training rows, fold after
 fold; whatever is clearly behind is dropped (racing, Maron and Moore 1994). One that fits only once or twice
-is compared on one fold in the end. Where the budget is too small to compare any, the first that fits is
+is compared on one fold in the end. Another process may train the next fold in the meantime (`_Folds`): the
+choice is made sooner, and is the same. Where the budget is too small to compare any, the first that fits is
 taken, in an order that was measured (`order`). The choice, estimates and accuracies are kept in the run's
 configuration, so that the same run can be trained again.
 """
@@ -12,6 +13,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import BrokenExecutor, Future
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,6 +22,8 @@ from typing import Any
 
 import numpy as np
 import torch
+
+from sentitok.adapters.processes import ProcessExecutor, follow_parent
 
 from ..config import AUTO, RunConfig
 from ..data.normalization import n_words, stands_alone
@@ -39,6 +43,7 @@ from .init_weights import encoder_of_base
 from .tables import Tables, settled_task, task_of
 
 __all__ = [
+    "AT_ONCE",
     "AUTO",
     "BUDGET",
     "Texts",
@@ -52,6 +57,8 @@ __all__ = [
 
 # Seconds, when none are named.
 BUDGET = 60.0
+# Folds that a command trains at once. More would mostly be of candidates that are dropped after two.
+AT_ONCE = 2
 
 # Texts from so many words on are long.
 _LONG = 60
@@ -141,7 +148,10 @@ class _Candidate:
 
 
 def choose(
-    *trees: Mapping[str, Any], tables: Tables, on_warning: Callable[[str], None] | None = None
+    *trees: Mapping[str, Any],
+    tables: Tables,
+    on_warning: Callable[[str], None] | None = None,
+    processes: int = 1,
 ) -> RunConfig:
     """Returns the configuration of the best architecture within the budget.
 
@@ -149,11 +159,18 @@ def choose(
         trees: the given settings, as `resolve` takes them, without `arch` or with "auto".
         tables: the rows.
         on_warning: called with the budget first, then with the estimate of each architecture.
+        processes: how many folds are trained at once where that takes long, at most one for each thread
+            that training may use. They import the main module, so a script of your own that asks for
+            several needs `if __name__ == "__main__":`.
 
     Raises:
         ConfigError: if the given settings suit no architecture.
     """
-    return _Choice(merge(trees), tables, on_warning or (lambda _: None)).made()
+    choice = _Choice(merge(trees), tables, on_warning or (lambda _: None), processes)
+    try:
+        return choice.made()
+    finally:
+        choice.folds.end()
 
 
 class _Choice:
@@ -162,15 +179,20 @@ class _Choice:
     Attributes:
         found: the architectures that suit the given settings, by name.
         untried: architectures that there was no time to compare.
+        folds: of the training rows.
     """
 
-    def __init__(self, given: Mapping[str, Any], tables: Tables, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, given: Mapping[str, Any], tables: Tables, say: Callable[[str], None], processes: int
+    ) -> None:
         self._given, self._tables, self._say = given, tables, say
         self._budget = float(given.get("budget") or BUDGET)
         self._texts = Texts.of(tables.train)
         say(f"arch auto: choosing the best for {self._texts} within {_said(self._budget)} (--budget)")
         self.found: dict[str, _Candidate] = {}
         self.untried: list[str] = []
+        threads = given.get("train", {}).get("threads") or torch.get_num_threads()
+        self.folds = _Folds(tables, min(processes, threads))
         self._late: list[_Candidate] = []
         self._refused: ConfigError | None = None
         self._comparison: _Comparison | None = None
@@ -211,7 +233,7 @@ class _Choice:
 
     def _left(self) -> float:
         """Returns the seconds of the budget that are left."""
-        return self._budget - (time.process_time() - self._began)
+        return self._budget - (time.process_time() - self._began) - self.folds.seconds_elsewhere
 
     def _look_at(self, name: str, *, may_be_late: bool = False) -> None:
         """Estimates an architecture, and compares it with the best so far where there is time.
@@ -229,7 +251,7 @@ class _Choice:
             self._refused = self._refused or error
             return
         if one.seconds * (1 + _FEWEST) <= self._left():
-            self._comparison = self._comparison or _Comparison(self._tables, one)
+            self._comparison = self._comparison or _Comparison(self.folds, one)
         elif may_be_late and one.seconds <= self._budget:
             self._late.append(one)
             return
@@ -279,15 +301,11 @@ class _Comparison:
         champion: the best candidate so far; the earlier one if two are equal.
     """
 
-    def __init__(self, tables: Tables, champion: _Candidate) -> None:
+    def __init__(self, folds: "_Folds", champion: _Candidate) -> None:
         self.champion = champion
-        self._tables = tables
+        self._folds = folds
         # The time of models that learn by steps, as a share of their estimate: most of them stop early.
         self._pace: list[float] = []
-        try:
-            self._folds = folds(tables.train, _FOLDS, seed=0)
-        except DataError:  # fewer rows or groups than folds: the order decides
-            self._folds = []
 
     def meet(self, one: _Candidate, left: float, *, is_late: bool = False) -> bool:
         """Trains a candidate fold by fold until it is clearly behind, all folds are done or time ends.
@@ -304,14 +322,15 @@ class _Comparison:
         by_steps = not is_fitted(one.config)
         expected = one.seconds * (min(1.0, median(self._pace)) if by_steps and self._pace else 1.0)
         share = 1 - 1 / _FOLDS
-        for held in self._folds:
+        for fold in range(len(self._folds.rows)):
             may_stop = is_late and not one.accuracies
             reserve = self.champion.seconds if may_stop else max(expected, self.champion.seconds)
             folds_ahead = 1 if is_late else max(1, _FEWEST - len(one.accuracies))
             if left < folds_ahead * share * expected + reserve:
                 break
+            more = (left - max(expected, self.champion.seconds)) / max(share * expected, 1e-9) - 1
             try:
-                accuracy, taken = _on_fold(one.config, self._tables, held)
+                accuracy, taken = self._folds.score(one.config, fold, more, share * expected)
             except SentiError:  # such as a class that only this fold has
                 return False
             one.accuracies.append(accuracy)
@@ -349,8 +368,80 @@ class _Comparison:
     def _chance(self, one: _Candidate) -> float:
         """Returns the standard error of an accuracy on the rows that both were scored on."""
         n = min(len(one.accuracies), len(self.champion.accuracies))
-        accuracy, rows = fmean(one.accuracies), sum(map(len, self._folds[:n]))
+        accuracy, rows = fmean(one.accuracies), sum(map(len, self._folds.rows[:n]))
         return math.sqrt(max(accuracy * (1 - accuracy), 0.01) / max(1, rows))
+
+
+class _Folds:
+    """Trains candidates on folds of the training rows; where it takes long, other processes begin the next.
+
+    A fold is one training by one thread wherever it runs, and its seconds are those of CPU of that training.
+    Results are taken in the order of the folds. So the number of processes changes neither scores nor what
+    is compared.
+
+    Attributes:
+        rows: the rows that each fold leaves out; no folds where there are fewer rows or groups.
+        seconds_elsewhere: of CPU that other processes took for the results.
+    """
+
+    def __init__(self, tables: Tables, processes: int) -> None:
+        self.seconds_elsewhere = 0.0
+        self._tables, self._processes = tables, processes
+        self._executor: ProcessExecutor | None = None
+        self._begun: dict[tuple[str, int], Future[tuple[float, float]]] = {}
+        try:
+            self.rows = folds(tables.train, _FOLDS, seed=0)
+        except DataError:  # the order decides
+            self.rows = []
+
+    def score(self, config: RunConfig, fold: int, more: float, seconds: float) -> tuple[float, float]:
+        """Trains on all rows but a fold; returns the accuracy on it, and the seconds it took.
+
+        Args:
+            config: the candidate.
+            fold: its place.
+            more: how many further folds the time allows.
+            seconds: about how long a fold takes.
+        """
+        begun = self._begun.pop((config.arch, fold), None)
+        if begun is not None:
+            try:
+                accuracy, taken = begun.result()
+            except BrokenExecutor:  # a process that was killed, for its memory say
+                self._processes = 1
+                return self.score(config, fold, 0, seconds)
+            self.seconds_elsewhere += taken
+            return accuracy, taken
+        if seconds >= _LONG_FOLD and device_of(config.train.device).type == "cpu":
+            last = min(fold + self._processes - 1, fold + int(max(0, more)), len(self.rows) - 1)
+            for place in range(fold + 1, last + 1):
+                self._executor = self._executor or ProcessExecutor(self._processes - 1)
+                self._begun[config.arch, place] = self._executor.submit(
+                    _elsewhere, config, self._tables, self.rows[place]
+                )
+        return _on_fold(config, self._tables, self.rows[fold])
+
+    def end(self) -> None:
+        """Ends the processes, with folds that nobody waits for."""
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+
+
+# Folds that take fewer seconds are not worth a process.
+_LONG_FOLD = 1.0
+# Rows of the trial by which a process imports what an architecture needs.
+_TRIED_ROWS = 50
+# Architectures that this process has tried.
+_tried: set[str] = set()
+
+
+def _elsewhere(config: RunConfig, tables: Tables, held: list[int]) -> tuple[float, float]:
+    """Does what `_on_fold` does, in another process; the time of imports is left out, as in the first."""
+    follow_parent()
+    if config.arch not in _tried:
+        _tried.add(config.arch)
+        estimate(config, tables.some(tables.spread(_TRIED_ROWS)))
+    return _on_fold(config, tables, held)
 
 
 def _on_fold(config: RunConfig, tables: Tables, held: list[int]) -> tuple[float, float]:
