@@ -187,6 +187,21 @@ def test_one_label_a_text_names_both_ways(form: str, tmp_path: Path) -> None:
         assert "anger|joy" in Classifier.load(tmp_path / "run").labels
 
 
+def test_columns_of_0_and_1_and_unlabelled_lines_name_the_option(tmp_path: Path) -> None:
+    lines = [",".join([text, *(str(int(one in some)) for one in WORDS)]) for text, some in ROWS[:30]]
+    (tmp_path / "a.csv").write_text("\n".join([",".join(["text", *WORDS]), *lines]) + "\n")
+    done = train(tmp_path, "nb", file="a.csv")
+    assert done.code == 2
+    option = done.err[done.err.index("--label-columns") :].split()
+    assert option == ["--label-columns", "joy,anger,fear"]
+    assert train(tmp_path, "nb", *option, file="a.csv").code == 0
+    (tmp_path / "a.txt").write_text("__label__joy happy\na day\n__label__fear afraid __label__joy\n" * 5)
+    done = train(tmp_path, "nb", "--task", "multilabel", "--force", file="a.txt")
+    assert (done.code, "--format (fasttext" in done.err) == (2, True)
+    more = ("--task", "multilabel", "--format", "fasttext", "--force")
+    assert train(tmp_path, "nb", *more, file="a.txt").code == 0
+
+
 def test_a_task_and_how_labels_are_read_must_agree() -> None:
     data = {"train": "a.csv", "label_separator": "|"}
     assert resolve({"arch": "nb", "data": data}).task.kind == "multilabel"
@@ -414,10 +429,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def train(folder: Path, arch: str, *more: str) -> Done:
-    return senti(
-        "train", "train.csv", "--arch", arch, "--out", f"runs/{arch}", "--no-baseline", *more, cwd=folder
-    )
+def train(folder: Path, arch: str, *more: str, file: str = "train.csv") -> Done:
+    return senti("train", file, "--arch", arch, "--out", f"runs/{arch}", "--no-baseline", *more, cwd=folder)
 
 
 @pytest.mark.parametrize("arch", chosen(ARCHITECTURES, "tfidf", "nb", "bow", "cnn", "gru"))

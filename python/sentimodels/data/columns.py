@@ -317,6 +317,12 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
         notes.append(f"label columns: {listed(of_labels)}")
     elif label is None and asked.needs_labels:
         notes.append(f"no label column among {listed(filled)}")
+        yes_no = [name for name in filled if name != text and _are_yes_or_no(sample.get(name, ()))]
+        if len(yes_no) > 1:
+            named_so = shlex.quote(",".join(yes_no))
+            notes.append(
+                f"columns {listed(yes_no)} hold 0 and 1; if each is a label: --label-columns {named_so}"
+            )
     for what, found, known, unlike, why in (
         ("text", text, _TEXT, unlike_texts, "most of its cells are blank or numbers"),
         ("label", label, usual, unlike_labels, "its values are dates, or nearly all different"),
@@ -365,6 +371,11 @@ def _are_texts(cells: Sequence[str]) -> bool:
     """Whether at least half of the cells are neither blank nor numbers, or there are too few to decide."""
     n_texts = sum(bool(cell.strip()) and _NUMBER.fullmatch(cell) is None for cell in cells)
     return len(cells) < _FEW or n_texts * 2 >= len(cells)
+
+
+def _are_yes_or_no(cells: Sequence[str]) -> bool:
+    """Whether cells are 0 and 1, and both occur."""
+    return {cell.strip() for cell in cells} - {""} == {"0", "1"}
 
 
 def are_labels(cells: Sequence[str]) -> bool:

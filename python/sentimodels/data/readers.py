@@ -78,10 +78,13 @@ def recognise(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
         return _recognise_folder(path)
     if (found := _kind_of_file(path, encoding, max_line_bytes)) is not None:
         return found
-    raise DataError(
-        f"{path}: the format is unclear; name it with --format (lines, if it is a text a line): "
-        f"{', '.join(FORMATS)}"
+    some_labels = any(_LABEL.search(line) for line in _first_lines(path, encoding, max_line_bytes))
+    hint = (
+        "fasttext, if lines without __label__ have no label"
+        if some_labels
+        else "lines, if it is a text a line"
     )
+    raise DataError(f"{path}: the format is unclear; name it with --format ({hint}): {', '.join(FORMATS)}")
 
 
 def _kind_of_file(path: Path, encoding: str, max_line_bytes: int | None) -> str | None:

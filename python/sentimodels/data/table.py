@@ -97,7 +97,8 @@ class Table:
         if self.labels is None:
             among = f" (it has {listed(self.names)})" if self.names else ""
             # Notes are not shown where a command ends with an error.
-            why = "".join(f"; the {note}" for note in self.notes if note.startswith("label column is not "))
+            whys = ("label column is not ", "columns ")
+            why = "".join(f"; the {note}" for note in self.notes if note.startswith(whys))
             raise DataError(f"{self.source}: no labels; name their column with --label-column{among}{why}")
         return self.labels
 
