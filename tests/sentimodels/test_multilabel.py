@@ -195,7 +195,13 @@ def test_columns_of_0_and_1_and_unlabelled_lines_name_the_option(tmp_path: Path)
     option = done.err[done.err.index("--label-columns") :].split()
     assert option == ["--label-columns", "joy,anger,fear"]
     assert train(tmp_path, "nb", *option, file="a.csv").code == 0
-    (tmp_path / "a.txt").write_text("__label__joy happy\na day\n__label__fear afraid __label__joy\n" * 5)
+    (tmp_path / "b.csv").write_text(
+        (tmp_path / "a.csv").read_text().replace("\n", ",0\n").replace("fear,0", "fear,odd", 1)
+    )
+    done = train(tmp_path, "nb", "--label-columns", "joy,odd,anger,fear", "--force", file="b.csv")
+    assert (done.code, "'odd'" in done.err, "--label-columns joy,anger,fear" in done.err) == (2, True, True)
+    lines = [" ".join([*(f"__label__{one}" for one in some), text]) + "\n" for text, some in ROWS]
+    (tmp_path / "a.txt").write_text("".join(lines))
     done = train(tmp_path, "nb", "--task", "multilabel", "--force", file="a.txt")
     assert (done.code, "--format (fasttext" in done.err) == (2, True)
     more = ("--task", "multilabel", "--format", "fasttext", "--force")

@@ -7,6 +7,7 @@ texts as ids, with their classes, and makes the task of them; the table of tasks
 
 import errno
 import os
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -124,6 +125,7 @@ class Tables:
             self.labels = OrderedLabels.of(whole.labelled(), data.label_order, whole.source)
         else:
             self.labels = self._labels_of(whole)
+            _refuse_empty_columns(whole, self.labels)
         if len(self.labels) < 2 and not self.labels.several:
             raise DataError(_one_label(data, self.labels[0], len(held)))
         if not self.labels.several and data.label_separator != ONE_LABEL and labels is None:
@@ -444,6 +446,16 @@ class Tables:
         """Returns how many training rows each label has."""
         counts = self.labels.counts(self.classes(self.train))
         return dict(zip(self.labels.names, counts.tolist(), strict=True))
+
+
+def _refuse_empty_columns(table: Table, labels: Labels) -> None:
+    """Refuses columns of labels that no row has: nothing could be learned of them."""
+    if empty := [name for name in table.label_columns if name not in labels.names]:
+        rest = ",".join(name for name in table.label_columns if name in labels.names)
+        raise DataError(
+            f"{table.source}: no row has the label {listed(empty)}: only 0 in its column; leave it out: "
+            f"--label-columns {shlex.quote(rest)}"
+        )
 
 
 def _check_fold(data: DataConfig) -> None:
