@@ -8,15 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
+from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
 from sampled_cases import sample
 from sentimodels.config import Section
 from sentimodels.errors import ConfigError
-from sentimodels.models import ARCHITECTURES, Fits, architecture, build
+from sentimodels.models import ARCHITECTURES, Fits, architecture, build, nb
 from sentimodels.nn.backbone import Backbone
 from sentimodels.nn.embedding import NgramEmbedding, TokenEmbedding
+from sentimodels.runs.families import resolve
+from sentimodels.text.encoder import encoder_for
 from sentimodels.text.ngrams import NgramIndex, NgramTable
 from sentimodels.text.vocabulary import Inputs
 from sentimodels.training.optimizer import is_added, is_table
@@ -245,6 +250,34 @@ def test_word_order_matters(name: str) -> None:
     mask = torch.ones(1, 4, dtype=torch.bool)
     with torch.no_grad():
         assert (call(model, ids, mask) - call(model, ids.flip(1), mask)).abs().max() > 1e-4
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 10**6), st.integers(1, 8), st.integers(1, 30))
+def test_equal_columns_are_those_of_the_same_rows(seed: int, n_rows: int, n_columns: int) -> None:
+    dense = np.random.default_rng(seed).integers(0, 2, (n_rows, n_columns))
+    first, group = nb._equal_columns(csr_matrix(dense))
+    assert (dense[:, first[group]] == dense).all()
+    assert len(first) == len({tuple(column) for column in dense.T})
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_naive_bayes_learns_equal_columns_as_if_each_were_alone(
+    n_classes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.default_rng(0)
+    texts = [" ".join(f"w{word}" for word in draw.zipf(1.3, 12)) for _ in range(60)]
+    labels, config = draw.integers(0, n_classes, 60), resolve({"arch": "nb"})
+    encoder = encoder_for(config, texts)
+    made = []
+    for alone in (False, True):
+        if alone:
+            monkeypatch.setattr(nb, "_equal_columns", lambda seen: (np.arange(seen.shape[1]),) * 2)
+        module: Any = build("nb", config.model, encoder.inputs(n_classes))
+        module.fit(encoder.encode(texts), labels, 0)
+        made.append([module.weight.data.numpy(), module.bias.data.numpy()])
+    for together, each in zip(*made, strict=True):
+        np.testing.assert_allclose(together, each, atol=0.01 if n_classes == 2 else 1e-4)
 
 
 @pytest.mark.parametrize("name", ["tfidf", "nb", "bow"])

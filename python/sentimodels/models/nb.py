@@ -21,6 +21,7 @@ from ..text.words import NgramConfig
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from scipy.sparse import csr_matrix
 
     from ..data.encoded import Encoded
 
@@ -92,6 +93,30 @@ _OF_EACH = {"logistic": _logistic_of_each, "squared-hinge": _squared_hinge_of_ea
 _LOSSES = {"logistic": _logistic, "squared-hinge": _squared_hinge}
 
 
+def _equal_columns(seen: "csr_matrix") -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+    """Returns a column of each set of rows, and the place among those of every column.
+
+    Args:
+        seen: 1 where a row has a feature.
+    """
+    columns = seen.tocsc()
+    columns.eliminate_zeros()
+    columns.sort_indices()
+    rows, starts = columns.indices, columns.indptr
+    # Sums of random numbers of 64 bits that wrap around tell sets apart; equal sums are compared below.
+    drawn = np.random.Generator(np.random.PCG64(0)).integers(0, 1 << 64, seen.shape[0], np.uint64)
+    sums = np.concatenate([np.zeros(1, np.uint64), drawn[rows].cumsum(dtype=np.uint64)])
+    _, first, group = np.unique(sums[starts[1:]] - sums[starts[:-1]], return_index=True, return_inverse=True)
+    length = np.diff(starts)
+    shift = starts[first[group]] - starts[:-1]  # from an entry of a column to that of the one it equals
+    if (length == length[first[group]]).all():
+        entries = np.arange(len(rows))
+        if (rows == rows[entries + np.repeat(shift, length)]).all():
+            return first, group
+    whole = np.arange(seen.shape[1])  # two sets share a sum, which happens once in millions of fits
+    return whole, whole
+
+
 class NaiveBayes(nn.Module):
     """Logits of a set of n-gram ids; id 0 is none."""
 
@@ -149,6 +174,13 @@ class NaiveBayes(nn.Module):
         ratio = np.log(inside / inside.sum(0)) - np.log(outside / outside.sum(0))
         there = truth.any(0)
         ratio[:, ~there] = 0
+        # Features of the same texts learn the same weights, so each set of texts is learned once: most
+        # n-grams occur in one text. A column that represents k equal ones is scaled by the root of k, which
+        # leaves the penalty as it was.
+        first, group = _equal_columns(seen)
+        root = np.sqrt(np.bincount(group))[:, None]
+        features, small = features[:, first].multiply(root.T).tocsr(), ratio[first]
+        n_columns = len(first)
         turned = features.T.tocsr()
         auto = "squared-hinge" if n_classes == 2 and not several else "logistic"
         measure = (_OF_EACH if several else _LOSSES)[auto if config.loss == "auto" else config.loss]
@@ -160,26 +192,27 @@ class NaiveBayes(nn.Module):
             n_classes = truth.shape[1]
 
             def loss(values: "Matrix") -> "tuple[float, Matrix]":
-                weight, bias = values[:-n_classes].reshape(n_features, n_classes), values[-n_classes:]
+                weight, bias = values[:-n_classes].reshape(n_columns, n_classes), values[-n_classes:]
                 of_rows, slope = measure(features @ (ratio * weight) + bias, truth)
                 of_weight = config.c * ratio * (turned @ slope) + weight
                 slopes = np.concatenate([of_weight.ravel(), config.c * slope.sum(0)])
                 return config.c * of_rows + 0.5 * float(np.square(weight).sum()), slopes
 
-            start = np.zeros((n_features + 1) * n_classes)
+            start = np.zeros((n_columns + 1) * n_classes)
             share = np.maximum(truth.mean(0), 1e-13)
             start[-n_classes:] = np.log(share / np.maximum(1 - share, 1e-13) if several else share)
             found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
-            return found[:-n_classes].reshape(n_features, n_classes), found[-n_classes:]
+            return found[:-n_classes].reshape(n_columns, n_classes), found[-n_classes:]
 
         # Sums over long vectors by several threads differ in their last digits, and the threads wait for each
         # other when other programs run: six times as long.
         with threadpool_limits(1):
             if several:  # labels share nothing, and each alone needs fewer steps
-                each = [solved(ratio[:, [i]], truth[:, [i]]) for i in range(n_classes)]
+                each = [solved(small[:, [i]], truth[:, [i]]) for i in range(n_classes)]
                 weight, bias = (np.concatenate(parts, axis=-1) for parts in zip(*each, strict=True))
             else:
-                weight, bias = solved(ratio, truth)
+                weight, bias = solved(small, truth)
+        weight = (weight / root)[group]
         weight = (1 - config.beta) * np.abs(weight).mean(0) + config.beta * weight
         self.ratio.copy_(torch.from_numpy(ratio))
         self.weight.data.copy_(torch.from_numpy(weight))
