@@ -30,7 +30,12 @@ MISSING = [
     name for name in ("torch", "sklearn", "pydantic", "safetensors", "tomlkit") if not _installed(name)
 ]
 
-pytest_plugins = ["browser", "cli_runs", *([] if MISSING else ["bench_results", "run_fixtures"])]
+pytest_plugins = [
+    "browser",
+    "cli_runs",
+    "store_fixtures",
+    *([] if MISSING else ["bench_results", "run_fixtures"]),
+]
 collect_ignore = ["sentimodels"] if MISSING else []
 
 # What `functools.cache` makes of a function.

@@ -19,7 +19,7 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, field
 from fnmatch import fnmatch
 from io import BytesIO
@@ -45,8 +45,9 @@ Progress = Callable[[str, int, int], None]
 
 # Bytes of files that one task reads, about.
 _SHARD_BYTES = 64 << 20
-# Counts files that one task merges.
-_FAN_IN = 32
+# Counts files that one task merges: few, so that most are merged while others are counted. The last merge is
+# the work of one worker.
+_FAN_IN = 8
 # How often a task is tried.
 _ATTEMPTS = 4
 # Tasks given to an executor of unknown size at a time: a queue of jobs should know of many.
@@ -163,7 +164,9 @@ class _Driver:
 
     def _remedy(self) -> str:
         """The remedy after a failure, where finished parts are kept."""
-        return f"; finished parts are kept in {self.kept}, and the same call continues" if self.kept else ""
+        if self.kept is None or not _has_results(self.kept):
+            return ""
+        return f"; finished parts are kept in {self.kept}, and the same call continues"
 
     def _give_up(self, task: _Task, error: BaseException) -> None:
         if isinstance(error, (ImportError, AttributeError)):
@@ -314,15 +317,41 @@ def _refuse_shard(shard: object) -> None:
 
 
 @contextmanager
-def _folder(kept: Place | None) -> Iterator[Place]:
-    """Gives the folder of finished parts: a named one, or a temporary one that is removed at the end."""
-    if kept is not None:
-        if isinstance(kept, Path):
-            kept.mkdir(parents=True, exist_ok=True)
-        yield kept
+def _folder(kept: Place | None, *files: Place) -> Iterator[Place]:
+    """Gives the folder of finished parts: a named one, or a temporary one that is removed at the end.
+
+    A named one that holds no finished part after a failure is removed, and with it the files that are new.
+
+    Args:
+        kept: the named one.
+        files: that say what is being made.
+    """
+    if kept is None:
+        with tempfile.TemporaryDirectory(prefix="sentitok-") as temporary:
+            yield Path(temporary)
         return
-    with tempfile.TemporaryDirectory(prefix="sentitok-") as temporary:
-        yield Path(temporary)
+    new_files = [file for file in files if not file.exists()]
+    new_folders = []
+    if isinstance(kept, Path):
+        new_folders = [folder for folder in kept.parents if not folder.exists()]
+        kept.mkdir(parents=True, exist_ok=True)
+    try:
+        yield kept
+    except BaseException:
+        with suppress(OSError):
+            if not _has_results(kept):
+                _remove_folder(kept)
+                for file in new_files:
+                    _unlink(file)
+                for folder in new_folders:
+                    folder.rmdir()  # those that are empty
+        raise
+
+
+def _has_results(kept: Place) -> bool:
+    """Whether a folder holds a finished part, or finished shards of one."""
+    names = [name for name in _files(kept) if atomic.PREFIX not in name]
+    return any(name.endswith((".counts", ".npy")) or "/shard-" in name for name in names)
 
 
 def _check_same(kept: Place, settings: dict[str, Any]) -> None:
@@ -567,7 +596,6 @@ def encode_files(
         ),
         *wanted["sources"],
     ]
-    kept = folder / "parts"
     path = folder / "manifest.json"
     if resume is False:
         _remove(folder)
@@ -577,37 +605,38 @@ def encode_files(
             # It says whether this is the data set that is asked for.
             return _sentitok.encode_files(source, folder, tokenizer, **settings)
         _check_manifest(folder, there, wanted)
-    if isinstance(kept, Path):
-        kept.mkdir(parents=True, exist_ok=True)
-    _write_manifest(path, wanted | {"complete": False})
     settings["threads"] = 1 if threads is None else threads
-    about = {name: value for name, value in settings.items() if name != "threads"}
-    about |= {"tokenizer": tokenizer.fingerprint}
-    file = kept / "tokenizer.sentitok"
-    _write(file, tokenizer.to_bytes())
-    files = _files(kept)
-    names = _names(parts, about)
-    tasks, are_whole = [], []
-    for name, part in zip(names, parts, strict=True):
-        arguments = (part, os.fspath(kept / name), (os.fspath(file), tokenizer.fingerprint), settings)
-        whole = kept / name / shard_tasks.COMPLETE
-        are_whole.append(f"{name}/{shard_tasks.COMPLETE}" in files)
-        tasks.append(_Task(_name_of(part), shard_tasks.encode_part, arguments, whole, part.stop - part.start))
-    n_bytes = sum(task.n_bytes for task in tasks)
-    driver = _Driver(executor, on_error, kept, "as output", progress, "encode", n_bytes)
-    driver.done = sum(task.n_bytes for task, is_whole in zip(tasks, are_whole, strict=True) if is_whole)
+    with _folder(folder / "parts", path) as kept:
+        _write_manifest(path, wanted | {"complete": False})
+        about = {name: value for name, value in settings.items() if name != "threads"}
+        about |= {"tokenizer": tokenizer.fingerprint}
+        file = kept / "tokenizer.sentitok"
+        _write(file, tokenizer.to_bytes())
+        files = _files(kept)
+        names = _names(parts, about)
+        tasks, are_whole = [], []
+        for name, part in zip(names, parts, strict=True):
+            arguments = (part, os.fspath(kept / name), (os.fspath(file), tokenizer.fingerprint), settings)
+            whole = kept / name / shard_tasks.COMPLETE
+            are_whole.append(f"{name}/{shard_tasks.COMPLETE}" in files)
+            tasks.append(
+                _Task(_name_of(part), shard_tasks.encode_part, arguments, whole, part.stop - part.start)
+            )
+        n_bytes = sum(task.n_bytes for task in tasks)
+        driver = _Driver(executor, on_error, kept, "as output", progress, "encode", n_bytes)
+        driver.done = sum(task.n_bytes for task, is_whole in zip(tasks, are_whole, strict=True) if is_whole)
 
-    def done(task: _Task, _: bool) -> list[_Task]:
-        driver.report(task.n_bytes)
-        return []
+        def done(task: _Task, _: bool) -> list[_Task]:
+            driver.report(task.n_bytes)
+            return []
 
-    driver.run([task for task, is_whole in zip(tasks, are_whole, strict=True) if not is_whole], done)
-    wanted["sources"] += [
-        {"name": f"left out: {_unicode(task.name)}", "bytes": None} for task in driver.skipped
-    ]
-    parts_left = [name for name, task in zip(names, tasks, strict=True) if task not in driver.skipped]
-    _join(folder, wanted, kept, parts_left)
-    _remove_folder(kept)
+        driver.run([task for task, is_whole in zip(tasks, are_whole, strict=True) if not is_whole], done)
+        wanted["sources"] += [
+            {"name": f"left out: {_unicode(task.name)}", "bytes": None} for task in driver.skipped
+        ]
+        parts_left = [name for name, task in zip(names, tasks, strict=True) if task not in driver.skipped]
+        _join(folder, wanted, kept, parts_left)
+        _remove_folder(kept)
     return wanted
 
 

@@ -395,6 +395,32 @@ def test_a_part_that_always_fails(
     assert len(TokenDataset(tokens)) == rest.totals["documents"]
 
 
+@pytest.mark.parametrize("place", ["new/folder", "memory://nothing"])
+def test_a_run_that_finishes_no_part_leaves_nothing(
+    files: list[str], tokenizer: Tokenizer, tmp_path: Path, place: str
+) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    store = fsspec.filesystem("memory" if "://" in place else "file")
+    out, folder = (place, "/nothing") if "://" in place else (str(tmp_path / place), str(tmp_path))
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, "a cable is loose", "disk")
+
+    calls: list[Callable[..., object]] = [
+        partial(sentitok.count, files, out=f"{out}/all.counts"),
+        partial(sentitok.encode_files, files, f"{out}/tokens", tokenizer),
+        partial(evaluate, tokenizer, Documents(files), parts=out),
+    ]
+    for call in calls:
+        with pytest.raises(ShardError, match="a cable is loose") as caught:
+            call(executor=Watched(fail))
+        assert "are kept" not in str(caught.value)
+        with pytest.raises(StopError):
+            call(executor=Watched(nothing), progress=stop_after(0))
+        assert not store.find(folder)
+        assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
 def test_damaged_text_is_not_tried_again(
     files: list[str], threads: Executor, tmp_path: Path, on_error: Any
@@ -483,11 +509,12 @@ def test_two_runs_in_one_folder(
 
 def test_a_truncated_part_is_named(files: list[str], counts: bytes, tmp_path: Path) -> None:
     out = tmp_path / "all.counts"
+    was_cut: list[Path] = []
 
     def cut(_: int, first: object) -> None:
-        if isinstance(first, list):  # counts files to merge
-            path = Path(first[0])
-            path.write_bytes(path.read_bytes()[:-7])
+        if isinstance(first, list) and not was_cut:  # counts files to merge
+            was_cut.append(Path(first[0]))
+            was_cut[0].write_bytes(was_cut[0].read_bytes()[:-7])
 
     with pytest.raises(FormatError, match=r"\.counts: .*; remove it") as caught:
         sentitok.count(files, out=out, executor=Watched(cut), shard_bytes=SMALL)
@@ -603,7 +630,7 @@ def test_a_broken_pool_is_named(files: list[str], counts: bytes, tmp_path: Path)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         with pytest.raises(Exception, match="terminated abruptly"):
             pool.submit(die).result()
-        with pytest.raises(ShardError, match=r"takes no more tasks.*all\.counts\.parts"):
+        with pytest.raises(ShardError, match="takes no more tasks"):
             sentitok.count(files, out=out, executor=pool)
     sentitok.count(files, out=out, executor=Watched(nothing))
     assert out.read_bytes() == counts
@@ -625,7 +652,7 @@ if __name__ == "__main__":
 """
 
 
-def driver(tmp_path: Path, kind: str, out: Path, files: list[str]) -> subprocess.Popen[bytes]:
+def driver(tmp_path: Path, kind: str, out: Path | str, files: list[str]) -> subprocess.Popen[bytes]:
     script = tmp_path / "driver.py"
     script.write_text(DRIVER)
     command = [sys.executable, str(script), kind, str(out), str(tmp_path / "tokenizer.json"), *files]
@@ -633,7 +660,13 @@ def driver(tmp_path: Path, kind: str, out: Path, files: list[str]) -> subprocess
 
 
 def run_with_kills(
-    tmp_path: Path, kind: str, out: Path, files: list[str], number: signal.Signals, n_kills: int, seed: int
+    tmp_path: Path,
+    kind: str,
+    out: Path | str,
+    files: list[str],
+    number: signal.Signals,
+    n_kills: int,
+    seed: int,
 ) -> None:
     """Runs the driver to its end, after it was killed some times; processes it started end too."""
     draw = random.Random(seed)
@@ -748,7 +781,7 @@ def test_a_command_that_is_told_to_end_keeps_finished_parts(
         code = process.wait(30)
         assert process.stderr is not None
         words = process.stderr.read().decode()
-    assert (code, "finished parts are kept" in words, "Traceback" in words) == (143, True, False), words
+    assert (code, "finished parts" in words, "Traceback" in words) == (143, True, False), words
     assert [*tmp_path.glob("all.counts.parts/*.counts")]
     done = cli_run("count", *files, "-o", "all.counts", *SPREAD, "--shard-bytes", "500", cwd=tmp_path)
     assert done.code == 0, done.err
@@ -787,6 +820,37 @@ def test_five_random_kills_of_the_driver(
     run_with_kills(tmp_path, "encode", tmp_path / "tokens", files, signal.SIGKILL, 3, seed + 100)
     sentitok.encode_files(files, tmp_path / "whole", tokenizer, executor=threads, shard_bytes=500)
     assert contents(tmp_path / "tokens") == contents(tmp_path / "whole")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_kills_while_a_store_is_written(
+    store: tuple[str, Any],
+    files: list[str],
+    counts: bytes,
+    tokenizer: Tokenizer,
+    processes: ProcessExecutor,
+    tmp_path: Path,
+    seed: int,
+) -> None:
+    """Workers are killed first, then drivers."""
+    bucket, fs = store
+    tokenizer.save(tmp_path / "tokenizer.json")
+    encode = partial(sentitok.encode_files, files, tokenizer=tokenizer, shard_bytes=500)
+    if seed < 10:
+        out = f"{bucket}/all.counts"
+        with_kills(
+            processes, 6, seed, lambda: sentitok.count(files, out=out, executor=processes, shard_bytes=500)
+        )
+        with_kills(processes, 6, seed + 100, lambda: encode(out_dir=f"{bucket}/tokens", executor=processes))
+    else:
+        for kind, name in (("count", "all.counts"), ("encode", "tokens")):
+            run_with_kills(tmp_path, kind, f"{bucket}/{name}", files, signal.SIGKILL, 2, seed)
+    encode(out_dir=tmp_path / "whole", executor=Watched(nothing))
+    made = {path.rpartition("/")[2]: fs.cat_file(path) for path in fs.find("corpora/tokens")}
+    assert made == contents(tmp_path / "whole")
+    assert fs.cat_file("corpora/all.counts") == counts
+    assert len(fs.find("corpora")) == len(made) + 1
 
 
 def test_quoted_rows(tokenizer: Tokenizer, threads: Executor, tmp_path: Path) -> None:

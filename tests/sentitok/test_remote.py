@@ -1,4 +1,4 @@
-"""Files behind URLs: `memory://`, a web server with and without ranges, an S3 server; folders and globs."""
+"""Files behind URLs: `memory://`, a web server with and without ranges, object stores; folders and globs."""
 
 import bz2
 import gzip
@@ -16,7 +16,7 @@ import pytest
 
 import sentitok
 from cli_runs import run as cli_run
-from remote_servers import Web, hub_server, s3_server, web_server
+from remote_servers import Bucket, Web, hub_server, web_server
 from sentitok import remote
 from sentitok.datasets import TokenDataset
 from sentitok.remote import copies, inputs, listing, outputs, stores
@@ -42,34 +42,6 @@ def web() -> Iterator[Web]:
     with web_server() as server:
         server.files["/a.txt"] = TEXT
         yield server
-
-
-@pytest.fixture(scope="module")
-def s3_address() -> Iterator[str]:
-    """An S3 server."""
-    pytest.importorskip("s3fs", reason="the extra `remote` is not installed")
-    pytest.importorskip("moto", reason="moto is not installed")
-    with s3_server() as address:
-        yield address
-
-
-@pytest.fixture
-def s3(s3_address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A client of the S3 server, whose bucket `corpora` is empty."""
-    import s3fs
-
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3_address)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    s3fs.S3FileSystem.clear_instance_cache()
-    fs = s3fs.S3FileSystem()
-    if fs.exists("corpora"):
-        fs.rm("corpora", recursive=True)
-    fs.mkdir("corpora")
-    yield fs
-    s3fs.S3FileSystem.clear_instance_cache()
 
 
 @pytest.fixture
@@ -274,7 +246,7 @@ def test_each_block_is_asked_for_once(web: Web, small_blocks: None) -> None:
     assert len(starts["/a.txt"]) == len(set(starts["/a.txt"])) > 5
 
 
-@pytest.mark.parametrize("scheme", ["memory", "http", "s3"])
+@pytest.mark.parametrize("scheme", ["memory", "http", "s3", "gs"])
 def test_every_shard_of_a_remote_file_is_that_of_the_local_one(
     request: pytest.FixtureRequest, tmp_path: Path, scheme: str
 ) -> None:
@@ -285,9 +257,9 @@ def test_every_shard_of_a_remote_file_is_that_of_the_local_one(
         server.files["/a.jsonl"] = local.read_bytes()
         url = f"{server.address}/a.jsonl"
     else:
-        store = request.getfixturevalue({"memory": "memory", "s3": "s3"}[scheme])
-        store.pipe({"memory": "/a.jsonl", "s3": "corpora/a.jsonl"}[scheme], local.read_bytes())
-        url = {"memory": "memory://a.jsonl", "s3": "s3://corpora/a.jsonl"}[scheme]
+        path = "/a.jsonl" if scheme == "memory" else "corpora/a.jsonl"
+        request.getfixturevalue(scheme).pipe(path, local.read_bytes())
+        url = f"{scheme}://{path.lstrip('/')}"
     for n in (1, 3):
         for i in range(n):
             assert sentitok.count(url, shard=(i, n)) == sentitok.count(local, shard=(i, n)), (i, n)
@@ -443,13 +415,16 @@ def test_no_message_holds_a_credential(web: Web, quick: None) -> None:
 
 
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fsspec.registry import _registry
+
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(ModuleNotFoundError, match=r"s3://bucket/a\.txt.*sentitok\[remote\]"):
         sentitok.count("s3://bucket/a.txt")
     monkeypatch.undo()
-    if "gcsfs" not in sys.modules:
-        with pytest.raises(ModuleNotFoundError, match=r"gs://bucket/a\.txt.*gcsfs"):
-            sentitok.count("gs://bucket/a.txt")
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    monkeypatch.delitem(_registry, "gs", raising=False)
+    with pytest.raises(ModuleNotFoundError, match=r"gs://bucket/a\.txt.*gcsfs"):
+        sentitok.count("gs://bucket/a.txt")
 
 
 def test_reading_stops_when_the_callback_raises(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -474,33 +449,61 @@ def test_reading_stops_when_the_callback_raises(web: Web, monkeypatch: pytest.Mo
     hold.set()
 
 
-# S3.
+# S3 and Google's storage.
 
 
-def test_s3_reads_writes_and_resumes(s3: Any, tmp_path: Path) -> None:
-    s3.pipe("corpora/texts/a.txt", TEXT)
-    s3.pipe("corpora/texts/b.txt", TEXT)
-    url = "s3://corpora/texts"
+def test_a_store_is_read_and_written(store: tuple[str, Any], tmp_path: Path) -> None:
+    bucket, fs = store
+    for name in ("a.txt", "b.txt", "sub/c.txt", "sub/.hidden"):
+        fs.pipe(f"corpora/texts/{name}", TEXT)
+    url = f"{bucket}/texts"
+    names = [f"{url}/a.txt", f"{url}/b.txt", f"{url}/sub/c.txt"]
+    assert remote.expand([url]) == remote.expand([f"{url}/**/*.txt"]) == names
+    fs.rm("corpora/texts/sub", recursive=True)
     local = tmp_path / "a.txt"
     local.write_bytes(TEXT)
     assert sentitok.count(url) == counted() + counted()
-    assert sentitok.count(f"{url}/*.txt", out="s3://corpora/all.counts") is None
-    assert sentitok.WordCounts.load("s3://corpora/all.counts") == counted() + counted()
+    assert sentitok.count(f"{url}/*.txt", out=f"{bucket}/all.counts") is None
+    assert sentitok.WordCounts.load(f"{bucket}/all.counts") == counted() + counted()
     tokenizer = sentitok.train_bpe(url, vocab_size=300)
-    assert tokenizer.save("s3://corpora/t.json") == ["s3://corpora/t.json"]
-    assert sentitok.Tokenizer.from_file("s3://corpora/t.json").fingerprint == tokenizer.fingerprint
+    assert tokenizer.save(f"{bucket}/t.json") == [f"{bucket}/t.json"]
+    assert sentitok.Tokenizer.from_file(f"{bucket}/t.json").fingerprint == tokenizer.fingerprint
     written = sentitok.encode_files(local, tmp_path / "tokens", tokenizer, shard_tokens=5000)
-    there = sentitok.encode_files(local, "s3://corpora/tokens", tokenizer, shard_tokens=5000)
+    there = sentitok.encode_files(local, f"{bucket}/tokens", tokenizer, shard_tokens=5000)
     assert there == written
-    names = sorted(Path(name).name for name in s3.find("corpora/tokens"))
+    names = sorted(Path(name).name for name in fs.find("corpora/tokens"))
     assert names == sorted(path.name for path in (tmp_path / "tokens").iterdir())
     for name in names:
-        assert s3.cat(f"corpora/tokens/{name}") == (tmp_path / "tokens" / name).read_bytes(), name
+        assert fs.cat(f"corpora/tokens/{name}") == (tmp_path / "tokens" / name).read_bytes(), name
+
+
+@pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
+def test_a_large_file_is_brought_to_a_store_in_pieces(store: tuple[str, Any], tmp_path: Path) -> None:
+    bucket, fs = store
+    (tmp_path / "a").write_bytes(bytes(51 << 20))
+    remote.upload(tmp_path / "a", f"{bucket}/a")
+    assert remote.read_bytes(f"{bucket}/a") == (tmp_path / "a").read_bytes()
+    remote.move(f"{bucket}/a", f"{bucket}/b")
+    assert [*fs.find("corpora")] == ["corpora/b"]
+    remote.remove(f"{bucket}/b")
+    remote.remove(f"{bucket}/b")
+    assert not remote.exists(f"{bucket}/b")
+
+
+def test_a_file_of_a_bucket_that_changes_while_it_is_read_is_an_error(store: tuple[str, Any]) -> None:
+    bucket, fs = store
+    fs.pipe("corpora/a.txt", TEXT)
+    file = remote.Input(f"{bucket}/a.txt")
+    assert file.read_at(0, 1000) == TEXT[:1000]
+    fs.pipe("corpora/a.txt", TEXT.swapcase())
+    with pytest.raises(OSError, match=rf"changed.*{bucket}/a\.txt"):
+        file.check()
 
 
 def test_an_interrupted_encoding_into_a_store_resumes(
-    s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: tuple[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    bucket, fs = store
     monkeypatch.setattr(outputs, "_SYNC_EVERY", 0.01)
     local = tmp_path / "a.txt"
     local.write_bytes(TEXT * 4)
@@ -521,16 +524,16 @@ def test_an_interrupted_encoding_into_a_store_resumes(
     from contextlib import suppress
 
     with suppress(StoppedError):
-        sentitok.encode_files(local, "s3://corpora/tokens", tokenizer, shard_tokens=30_000, progress=stop)
-    there = sentitok.encode_files(local, "s3://corpora/tokens", tokenizer, shard_tokens=30_000)
+        sentitok.encode_files(local, f"{bucket}/tokens", tokenizer, shard_tokens=30_000, progress=stop)
+    there = sentitok.encode_files(local, f"{bucket}/tokens", tokenizer, shard_tokens=30_000)
     assert there == whole
     for path in (tmp_path / "tokens").iterdir():
-        assert s3.cat(f"corpora/tokens/{path.name}") == path.read_bytes(), path.name
+        assert fs.cat(f"corpora/tokens/{path.name}") == path.read_bytes(), path.name
     # Again with fewer shards: the old manifest goes first.
-    again = sentitok.encode_files(local, "s3://corpora/tokens", tokenizer, resume=False)
+    again = sentitok.encode_files(local, f"{bucket}/tokens", tokenizer, resume=False)
     assert len(again["shards"]) == 1
     with pytest.raises(sentitok.TrainError, match="shard_tokens"):
-        sentitok.encode_files(local, "s3://corpora/tokens", tokenizer, shard_tokens=40_000)
+        sentitok.encode_files(local, f"{bucket}/tokens", tokenizer, shard_tokens=40_000)
 
 
 def test_buckets_that_are_missing_or_forbidden(
@@ -548,6 +551,33 @@ def test_buckets_that_are_missing_or_forbidden(
         sentitok.count("s3://corpora/a.txt")
     assert caught.value.filename == "s3://corpora/a.txt"
     assert secret not in str(caught.value)
+
+
+def test_a_bucket_of_google_that_is_missing_or_forbidden(
+    gs: Any, gs_bucket: Bucket, quick: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    gs_bucket.put("a.txt", TEXT)
+    with pytest.raises(FileNotFoundError, match="gs://no-such-bucket"):
+        sentitok.count("gs://no-such-bucket/a.txt")
+    with pytest.raises(OSError, match="gs://no-such-bucket"):
+        counted().save("gs://no-such-bucket/a.counts")
+    tokenizer = sentitok.train_bpe(texts=["a b"], vocab_size=257)
+    for status in (401, 403):
+        for call, url in (
+            (sentitok.count, "gs://corpora/a.txt"),
+            (sentitok.count, "gs://corpora/texts/"),
+            (sentitok.count, "gs://corpora/*.txt"),
+            (tokenizer.save, "gs://corpora/t.json"),
+        ):
+            gs_bucket.failures = [status] * 50
+            gs_bucket.requests.clear()
+            with pytest.raises(PermissionError, match="gcloud auth") as caught:
+                call(url)
+            assert caught.value.filename == url
+            assert len(gs_bucket.requests) < 7  # it is not tried again
+    gs_bucket.failures = []
+    assert sentitok.count("gs://corpora/a.txt") == counted()
+    assert not caplog.records
 
 
 def test_missing_credentials_say_how_to_give_them(
@@ -644,22 +674,23 @@ def test_data_sets_of_the_hub_are_read(tmp_path: Path, monkeypatch: pytest.Monke
     hub.HfFileSystem.clear_instance_cache()
 
 
-def test_workers_write_to_s3(s3: Any, tmp_path: Path) -> None:
+def test_workers_write_to_a_store(store: tuple[str, Any], tmp_path: Path) -> None:
     """From the command line, by a process that shares nothing but the store."""
-    s3.pipe("corpora/in/a.txt", TEXT)
-    sentitok.train_bpe(texts=TEXT.decode().splitlines(), vocab_size=280).save("s3://corpora/t.json")
+    bucket, fs = store
+    fs.pipe("corpora/in/a.txt", TEXT)
+    sentitok.train_bpe(texts=TEXT.decode().splitlines(), vocab_size=280).save(f"{bucket}/t.json")
     spread = ["--engine", "processes", "--workers", "1", "--shard-bytes", "50K"]
     calls = [
-        ["count", "s3://corpora/in/", *spread, "-o", "s3://corpora/all.counts"],
-        ["encode", "s3://corpora/in/", *spread, "-t", "s3://corpora/t.json", "-o", "s3://corpora/tokens"],
+        ["count", f"{bucket}/in/", *spread, "-o", f"{bucket}/all.counts"],
+        ["encode", f"{bucket}/in/", *spread, "-t", f"{bucket}/t.json", "-o", f"{bucket}/tokens"],
     ]
     for call in calls:
         done = cli_run(*call, cwd=tmp_path)
         assert (done.code, call[-1] in done.out) == (0, True), done.err
-    assert s3.cat_file("corpora/all.counts") == counted().to_bytes()
-    TokenDataset("s3://corpora/tokens").verify()
-    assert not [path for path in s3.find("corpora") if "parts" in path]
+    assert fs.cat_file("corpora/all.counts") == counted().to_bytes()
+    TokenDataset(f"{bucket}/tokens").verify()
+    assert not [path for path in fs.find("corpora") if "parts" in path]
     again = [cli_run(*call, cwd=tmp_path) for call in calls]
     assert [done.code for done in again] == [2, 0]
-    assert "s3://corpora/all.counts" in again[0].err
+    assert f"{bucket}/all.counts" in again[0].err
     assert "was complete" in again[1].out

@@ -14,7 +14,7 @@ import pytest
 
 from cli_runs import run_inside
 from commands import environment
-from remote_servers import Web, s3_server, web_server
+from remote_servers import Web, web_server
 from sentitok import FormatError, Tokenizer, count, encode_files, remote_shards
 from sentitok.datasets import TokenDataset
 from sentitok.remote import copies
@@ -108,26 +108,18 @@ def test_a_data_set_on_a_web_server_is_that_of_the_folder(
     check_equal(TokenDataset(parts), TokenDataset(local))
 
 
-def test_a_data_set_in_s3_is_that_of_the_folder(local: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    s3fs = pytest.importorskip("s3fs", reason="the extra `remote` is not installed")
-    pytest.importorskip("moto", reason="moto is not installed")
+def test_a_data_set_in_a_store_is_that_of_the_folder(
+    store: tuple[str, Any], local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket, fs = store
     monkeypatch.setattr(remote_shards, "_BLOCK_BYTES", 700)
-    with s3_server() as address:
-        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", address)
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
-        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        s3fs.S3FileSystem.clear_instance_cache()
-        fs = s3fs.S3FileSystem()
-        fs.mkdir("shards")
-        for path in local.rglob("*.*"):
-            fs.pipe_file(f"shards/v1.2/{path.relative_to(local).as_posix()}", path.read_bytes())
-        check_equal(TokenDataset("s3://shards/v1.2"), TokenDataset(local))
-        found = verify("s3://shards/v1.2/part-0")
-        assert found.problems == found.others == []
-        fs.pipe_file("shards/v1.2/part-0/notes.txt", b"x")
-        assert verify("s3://shards/v1.2/part-0").others == ["notes.txt"]
-        s3fs.S3FileSystem.clear_instance_cache()
+    for path in local.rglob("*.*"):
+        fs.pipe_file(f"corpora/v1.2/{path.relative_to(local).as_posix()}", path.read_bytes())
+    check_equal(TokenDataset(f"{bucket}/v1.2"), TokenDataset(local))
+    found = verify(f"{bucket}/v1.2/part-0")
+    assert found.problems == found.others == []
+    fs.pipe_file("corpora/v1.2/part-0/notes.txt", b"x")
+    assert verify(f"{bucket}/v1.2/part-0").others == ["notes.txt"]
 
 
 def test_only_the_blocks_of_what_is_read_are_fetched(web: Web, local: Path) -> None:

@@ -152,5 +152,5 @@ class EngineOptions:
                     "shard_bytes": size(self.shard_bytes, "--shard-bytes"),
                 }
             except (KeyboardInterrupt, TerminatedError):
-                complain("finished parts are kept; the same command continues")
+                complain("finished parts, if any, are kept; the same command continues")
                 raise

@@ -12,6 +12,8 @@ from .urls import HTTP, real_url, redacted, scheme_of, shown, text_of
 # Seconds before each further try. A first contact gives up sooner: the address may be wrong.
 _PAUSES = (0.1, 0.4, 1.6, 6.4)
 FIRST_PAUSES = (0.1, 0.4)
+# gcsfs tries a request six times, which takes half a minute where nothing answers.
+_RETRIED = ("gs", "gcs")
 # The package that fsspec needs for a scheme.
 _PACKAGES = {
     "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub", "http": "aiohttp",
@@ -56,6 +58,8 @@ def locate(url: str | os.PathLike[str]) -> Location:
         import fsspec
     except ModuleNotFoundError:
         raise _missing(real, "fsspec") from None
+    if scheme in ("gs", "gcs"):
+        _quiet_gcsfs()
     # Encodings would change sizes and ranges.
     more = {"headers": {"Accept-Encoding": "identity"}} if scheme in HTTP else {}
     try:
@@ -71,6 +75,15 @@ def locate(url: str | os.PathLike[str]) -> Location:
     except Exception as error:
         raise _failure(error, real, "cannot be opened") from None
     return Location(real, scheme, fs, path)
+
+
+def _quiet_gcsfs() -> None:
+    """Keeps tracebacks off stderr, which gcsfs logs before it raises an error; a level that is set stays."""
+    import logging
+
+    logger = logging.getLogger("gcsfs")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)
 
 
 def _missing(url: str, package: str) -> ModuleNotFoundError:
@@ -90,6 +103,12 @@ def _status(error: BaseException) -> int | None:
         value = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
         return value if isinstance(value, int) else None
     value = getattr(answer, "status_code", None)
+    if isinstance(value, int):
+        return value
+    # gcsfs gives a refusal no status, and calls that of other answers a code.
+    if isinstance(error, OSError) and str(error).startswith("Forbidden: "):
+        return 403
+    value = error.code if type(error).__module__ == "gcsfs.retry" and hasattr(error, "code") else None
     return value if isinstance(value, int) else None
 
 
@@ -172,7 +191,10 @@ def retrying(
     Raises:
         OSError: naming the URL.
     """
-    for pause in (*(_PAUSES if pauses is None else pauses), None):
+    pauses = _PAUSES if pauses is None else pauses
+    if scheme_of(url) in _RETRIED:
+        pauses = ()
+    for pause in (*pauses, None):
         try:
             return work()
         except Exception as error:
