@@ -10,6 +10,7 @@ Processes, Dask (`client.get_executor()`), MPI (`mpi4py.futures`) and Slurm (`su
 are; `sentitok.adapters` opens some, and has one for Ray.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -175,6 +176,13 @@ class _Driver:
             )
         elif _may_pass(error):
             what = f"failed {task.attempts} times, at last with {type(error).__name__}: {error}"
+            if isinstance(error, BrokenExecutor):
+                what += (
+                    "; a process dies if memory runs out, or as it starts if the script has no "
+                    '`if __name__ == "__main__":` before the code that opens the executor'
+                )
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                what += "; make room there"
             if isinstance(error, FileNotFoundError):
                 what += (
                     "; all machines must see this path: keep texts in a folder that they share, or in a "

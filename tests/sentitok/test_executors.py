@@ -370,7 +370,7 @@ def test_a_part_that_always_fails(
 
     def fail(_: int, part: object) -> None:
         if is_second_of_a(part):
-            raise OSError(errno.EIO, "a sector is gone", "disk")
+            raise OSError(errno.ENOSPC, "a sector is gone", "disk")
 
     a = files[0]
     shard_bytes = -(-Path(a).stat().st_size // 4)
@@ -379,7 +379,7 @@ def test_a_part_that_always_fails(
     out = tmp_path / "all.counts"
     executor = Watched(fail)
     with pytest.raises(
-        ShardError, match=rf"a\.txt, from byte {start}: .*a sector is gone.*all\.counts\.parts"
+        ShardError, match=rf"a\.txt, from byte {start}: .*a sector is gone.*make room.*all\.counts\.parts"
     ):
         sentitok.count(files, out=out, executor=executor, shard_bytes=shard_bytes)
     with pytest.warns(UserWarning, match=rf"a\.txt, from byte {start}: left out"):
@@ -623,6 +623,25 @@ def test_a_task_whose_worker_always_dies(
     with pytest.raises(ShardError, match=r"a\.txt, from byte \d+: failed 4 times.*BrokenProcessPool"):
         sentitok.count(files, out=tmp_path / "a.counts", executor=Deadly(), shard_bytes=shard_bytes)
     assert processes.submit(os.getpid).result() > 0
+
+
+def test_a_script_without_a_guard_is_named(files: list[str], tmp_path: Path) -> None:
+    """Each process imports the script, which has nothing to do twice."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, os, sentitok\nfrom sentitok.adapters import open_executor\nos.mkdir('made')\n"
+        "with open_executor('processes', workers=1) as executor:\n"
+        "    sentitok.count(sys.argv[1], executor=executor)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script), files[0]],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert 'no `if __name__ == "__main__":`' in done.stderr.splitlines()[-1]
 
 
 def test_a_broken_pool_is_named(files: list[str], counts: bytes, tmp_path: Path) -> None:

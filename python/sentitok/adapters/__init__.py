@@ -45,8 +45,11 @@ def open_executor(
 
     >>> import sentitok
     >>> from sentitok.adapters import open_executor
-    >>> with open_executor("processes", workers=2) as executor:  # doctest: +SKIP
-    ...     sentitok.count("corpus.txt", out="all.counts", executor=executor)
+    >>> if __name__ == "__main__":  # doctest: +SKIP
+    ...     with open_executor("processes", workers=2) as executor:
+    ...         sentitok.count("corpus.txt", out="all.counts", executor=executor)
+
+    Processes and Dask import the script that opens them, hence its first line.
 
     Args:
         engine: `"processes"` of this machine, `"ray"` or `"dask"`.
