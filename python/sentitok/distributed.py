@@ -165,8 +165,11 @@ class _Driver:
 
     def _remedy(self) -> str:
         """The remedy after a failure, where finished parts are kept."""
-        if self.kept is None or not _has_results(self.kept):
+        if self.kept is None:
             return ""
+        with suppress(OSError):  # a store that does not answer must not hide what failed before
+            if not _has_results(self.kept):
+                return ""
         return f"; finished parts are kept in {self.kept}, and the same call continues"
 
     def _give_up(self, task: _Task, error: BaseException) -> None:

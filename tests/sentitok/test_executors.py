@@ -421,6 +421,20 @@ def test_a_run_that_finishes_no_part_leaves_nothing(
         assert not [*tmp_path.iterdir()]
 
 
+def test_a_failure_is_reported_though_the_store_fails_too(
+    files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(_: object) -> set[str]:
+        raise OSError(errno.EHOSTUNREACH, "the server cannot be reached")
+
+    def lose(*_: object) -> None:
+        monkeypatch.setattr(distributed, "_files", unreachable)
+        raise OSError(errno.EIO, "a cable is loose", "disk")
+
+    with pytest.raises(ShardError, match="a cable is loose"):
+        sentitok.count(files, out=tmp_path / "all.counts", executor=Watched(lose))
+
+
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
 def test_damaged_text_is_not_tried_again(
     files: list[str], threads: Executor, tmp_path: Path, on_error: Any
