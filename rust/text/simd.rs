@@ -28,7 +28,7 @@ mod spaces;
 
 use std::sync::OnceLock;
 
-pub(crate) use self::block::{Block, EARLY, WINDOW, Window, bits};
+pub(crate) use self::block::{Block, EARLY, Load, WINDOW, Window, bits};
 pub(crate) use self::classes::{ByLead, Shape, long, long_by_lead};
 pub(crate) use self::fill::{Places, Starts, Tiles, Words};
 pub(crate) use self::prefetch::prefetch;
@@ -40,10 +40,10 @@ use super::Piece;
 #[derive(Clone, Copy, Debug)]
 pub struct Level(Form);
 
-/// A loop that the compiler may turn into vector code.
+/// A loop that the compiler may turn into vector code, or that loads blocks.
 pub(crate) trait Kernel {
     /// Runs the loop. Must be inlined into every caller.
-    fn run(self);
+    fn run(self, load: impl Load);
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +87,7 @@ impl Level {
             // for.
             #[cfg(target_arch = "x86_64")]
             Form::Avx2(proof) => unsafe { avx2::run(proof, kernel) },
-            Form::Portable => kernel.run(),
+            Form::Portable => kernel.run(portable::Portable),
         }
     }
 
@@ -142,7 +142,7 @@ impl Level {
 
 #[cfg(test)]
 mod tests {
-    use super::block::{Bytes, Load};
+    use super::block::Bytes;
     use super::*;
     use crate::PreTokenizer;
 

@@ -13,7 +13,7 @@ use crate::cache::long_pieces::LongPieces;
 use crate::cache::piece_table::{Key, MAX_KEY, key, key_of_piece};
 use crate::cache::pretoken_cache::{self, PretokenCache};
 use crate::text::Piece;
-use crate::text::simd::{Kernel, Level};
+use crate::text::simd::{Kernel, Level, Load};
 use crate::vocab::TokenId;
 
 /// Marks the key of a run inside a piece: it is merged, never taken whole, as no token's key
@@ -141,7 +141,7 @@ struct Learn<'a, 'm, U> {
 
 impl<U: Units> Kernel for Learn<'_, '_, U> {
     #[inline(always)]
-    fn run(self) {
+    fn run(self, _: impl Load) {
         self.misses.learn_together(self.cache, self.n, self.units);
     }
 }

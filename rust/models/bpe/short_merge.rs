@@ -308,7 +308,7 @@ impl Bpe {
 mod tests {
     use super::super::merge::Symbols;
     use super::*;
-    use crate::text::simd::{Kernel, Level};
+    use crate::text::simd::{Kernel, Level, Load};
 
     /// Pieces, and what became of each.
     struct Listed {
@@ -351,7 +351,7 @@ mod tests {
 
     impl Kernel for Merging<'_> {
         #[inline(always)]
-        fn run(self) {
+        fn run(self, _: impl Load) {
             ShortMerge::merge_each(self.places, self.pairs, self.listed);
         }
     }

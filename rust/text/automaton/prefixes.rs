@@ -10,7 +10,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use crate::text::simd::{Kernel, Level};
+use crate::text::simd::{Block, Kernel, Level, Load, WINDOW};
 
 /// Bits per string, of which up to three are set. One position in 200 passes by chance.
 const BITS: usize = 16;
@@ -30,10 +30,10 @@ const PART_LEN: usize = 6;
 const MOST_STRIDE: usize = 8;
 
 /// How many positions are checked for runs together.
-const BLOCK: usize = 512;
+const BLOCK: usize = 8 * WINDOW;
 /// With a shorter run nearly every word would pass.
 const LEAST_RUN: usize = 6;
-/// Longer runs would rule out few words more.
+/// Longer runs would rule out few words more. At most [`WINDOW`].
 const MOST_RUN: usize = 16;
 
 /// The beginnings of some strings.
@@ -181,16 +181,16 @@ impl Runs {
     /// The next consecutive positions from `at` on where a run begins; none at the end of the text.
     fn next(&self, text: &[u8], mut at: usize, seen: &mut Seen) -> Range<usize> {
         loop {
-            if let Some(begins) = at.checked_sub(seen.start).and_then(|at| seen.begins.get(at..)) {
-                if let Some(first) = memchr::memchr(1, begins) {
-                    let end = memchr::memchr(0, &begins[first..]).map_or(begins.len(), |len| first + len);
-                    return at + first..at + end;
+            if let Some(place) = at.checked_sub(seen.start).filter(|place| *place < BLOCK) {
+                let first = seen.next(place, true);
+                if first < BLOCK {
+                    return seen.start + first..seen.start + seen.next(first, false);
                 }
-                at += begins.len();
+                at = seen.start + BLOCK;
             }
             let rest = text.get(at..).filter(|rest| !rest.is_empty());
             let Some(rest) = rest else { return text.len()..text.len() };
-            let mut last = [0; BLOCK + MOST_RUN];
+            let mut last = [0; BLOCK + WINDOW];
             let block = rest.first_chunk().unwrap_or_else(|| {
                 last[..rest.len()].copy_from_slice(rest);
                 &last
@@ -201,48 +201,67 @@ impl Runs {
     }
 }
 
-/// The positions of the latest block where a run begins.
+/// The positions of the latest block where a run begins, one bit each.
 pub(super) struct Seen {
     start: usize,
-    begins: [u8; BLOCK],
+    begins: [u64; BLOCK / WINDOW],
 }
 
 impl Default for Seen {
     /// No block yet.
     fn default() -> Self {
-        Self { start: usize::MAX, begins: [0; BLOCK] }
+        Self { start: usize::MAX, begins: [0; BLOCK / WINDOW] }
+    }
+}
+
+impl Seen {
+    /// The first place from `place` on where a run begins, or where none does; `BLOCK` if there is none.
+    fn next(&self, place: usize, begins: bool) -> usize {
+        let mut wanted = u64::MAX << (place % WINDOW);
+        for (index, &bits) in self.begins.iter().enumerate().skip(place / WINDOW) {
+            wanted &= if begins { bits } else { !bits };
+            if wanted != 0 {
+                return index * WINDOW + wanted.trailing_zeros() as usize;
+            }
+            wanted = u64::MAX;
+        }
+        BLOCK
     }
 }
 
 /// Finds the positions of a block where a run begins.
 struct RunsOfBlock<'a> {
     runs: &'a Runs,
-    block: &'a [u8; BLOCK + MOST_RUN],
-    begins: &'a mut [u8; BLOCK],
+    block: &'a [u8; BLOCK + WINDOW],
+    begins: &'a mut [u64; BLOCK / WINDOW],
 }
 
 impl Kernel for RunsOfBlock<'_> {
     #[inline(always)]
-    fn run(self) {
+    fn run(self, load: impl Load) {
         let Runs { bytes, len } = self.runs;
-        let (first, width) = (*bytes.start(), bytes.end() - bytes.start());
-        // `inside` says whether the `n` bytes from each position on are in the range. The loops have a fixed
-        // length, so that the compiler turns them into vector code.
-        let mut n = 1;
-        let mut inside = [0; BLOCK + 2 * MOST_RUN];
-        for (inside, byte) in inside.iter_mut().zip(self.block) {
-            *inside = u8::from(byte.wrapping_sub(first) <= width);
+        let (first, last) = (*bytes.start(), *bytes.end());
+        let (windows, _) = self.block.as_chunks();
+        // Each bit says whether the `n` bytes from its position on are in the range.
+        let mut inside = [0; BLOCK / WINDOW + 1];
+        for (inside, bytes) in inside.iter_mut().zip(windows) {
+            let block = load.load(bytes);
+            *inside = if first.is_ascii() == last.is_ascii() {
+                block.range(first, last)
+            } else {
+                block.range(first, 0x7F) | block.range(0x80, last)
+            };
         }
+        let mut n = 1;
         while n < *len {
             let more = n.min(len - n);
-            let Some(others) = inside[more..].first_chunk::<{ BLOCK + MOST_RUN }>() else { return };
-            let others = *others;
-            for (inside, other) in inside.iter_mut().zip(&others) {
-                *inside &= other;
+            for at in 0..BLOCK / WINDOW {
+                inside[at] &= inside[at] >> more | inside[at + 1] << (WINDOW - more);
             }
+            inside[BLOCK / WINDOW] &= inside[BLOCK / WINDOW] >> more;
             n += more;
         }
-        self.begins.copy_from_slice(&inside[..BLOCK]);
+        self.begins.copy_from_slice(&inside[..BLOCK / WINDOW]);
     }
 }
 

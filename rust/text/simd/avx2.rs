@@ -32,8 +32,8 @@ impl Avx2 {
 
 /// Runs a kernel, compiled for AVX2.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(super) fn run(_proof: Avx2, kernel: impl Kernel) {
-    kernel.run();
+pub(super) fn run(proof: Avx2, kernel: impl Kernel) {
+    kernel.run(proof);
 }
 
 /// [`fill::tiles`], compiled for AVX2.

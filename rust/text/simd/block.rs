@@ -10,7 +10,7 @@ pub(crate) const EARLY: u64 = u64::MAX >> 3;
 pub(crate) type Bytes = [u8; WINDOW];
 
 /// Loads blocks. A value of this type proves that the machine can.
-pub(super) trait Load: Copy {
+pub(crate) trait Load: Copy {
     type Block: Block;
 
     fn load(self, bytes: &Bytes) -> Self::Block;
