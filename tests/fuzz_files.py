@@ -45,8 +45,8 @@ from sentitok.documents import Documents
 
 #: What reading may take: seconds of a processor; bytes for each byte of the files, and in addition.
 SECONDS, FACTOR, MEMORY = 2.0, 20, 64 << 20
-#: When a process is killed: it waits for something, or the machine is busy.
-PATIENCE = 60
+#: When a process is killed: seconds of a processor for one file, or of a clock, if it waits for something.
+LONGEST, PATIENCE = 60, 1200
 TEXT = "The film <s> was é 12 中\n ab"
 LINES = [f"{number} a film of {number * 7} minutes, and a man" for number in range(30)]
 
@@ -779,6 +779,16 @@ def status(name: str) -> int:
         return next(int(line.split()[1]) << 10 for line in file if line.startswith(name))
 
 
+def processor_seconds(pid: int) -> float:
+    """The seconds of a processor that a process has used."""
+    try:
+        # Behind the name, which may hold spaces: user and system time are the twelfth and thirteenth field.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def write(folder: Path, files: Files) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     for name, data in files.items():
@@ -858,13 +868,13 @@ def watch(name: str, args: argparse.Namespace, count: int, seconds: float, folde
         command = [sys.executable, __file__, "--worker", name, args.seed, str(first), str(end - first)]
         with tempfile.TemporaryFile("w+") as log:
             process = subprocess.Popen([*command, str(left), str(shared)], stderr=log)
-            last, since = -1, time.monotonic()
+            last, since, used = -1, time.monotonic(), 0.0
             while process.poll() is None:
                 time.sleep(0.05)
                 number = STATE.unpack(shared.read_bytes())[0]
                 if number != last:
-                    last, since = number, time.monotonic()
-                elif time.monotonic() - since > PATIENCE:
+                    last, since, used = number, time.monotonic(), processor_seconds(process.pid)
+                elif time.monotonic() - since > PATIENCE or processor_seconds(process.pid) - used > LONGEST:
                     process.kill()
             log.seek(0)
             said = log.read()[-2000:]
