@@ -38,7 +38,7 @@ impl Tokenizer {
         let added: HashSet<TokenId> = self.added.tokens().iter().map(|token| token.id).collect();
         let vocab = self.model.vocab();
         let mut found = Diagnosis {
-            unreachable: self.model.unreachable(),
+            unreachable: self.unreachable(),
             gaps: (0..=self.max_id()).filter(|&id| self.id_to_bytes(id).is_none()).collect(),
             ..Diagnosis::default()
         };
@@ -57,6 +57,18 @@ impl Tokenizer {
             }
         }
         Ok(found)
+    }
+
+    /// Tokens that the model makes of no piece, whether special tokens in a text are text or not.
+    fn unreachable(&self) -> Vec<TokenId> {
+        let mut found = self.model.unreachable();
+        // Where they are text, a token may win that otherwise loses to one of them.
+        let without = self.policies.model_without_specials();
+        if !std::ptr::eq(without, &*self.model) {
+            let too: HashSet<TokenId> = without.unreachable().into_iter().collect();
+            found.retain(|id| too.contains(id));
+        }
+        found
     }
 
     /// Whether some piece of the text that `token` represents holds all of it:

@@ -233,3 +233,16 @@ def test_prune_says_why_it_keeps_fewer(
     assert ("removed      nothing: " in said) == (size == 261)
     told = [line for line in said.splitlines() if line.startswith("fewer")]
     assert told == ([] if reason is None else [f"fewer        than the {asked[1]} asked for: {reason}"])
+
+
+def test_a_piece_that_loses_to_a_special_token_is_reachable() -> None:
+    """By default the text of a special token is text, and no piece."""
+    vocab = [["<unk>", 0.0], ["a", -1.0], ["b", -1.0], ["ab", -3.0]]
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    added = [{"id": 1, "content": "a", "special": True, **flags}]
+    model = {"type": "Unigram", "unk_id": 0, "vocab": vocab}
+    file = {"version": "1.0", "added_tokens": added, "model": model}
+    tokenizer = Tokenizer.from_bytes(json.dumps(file).encode())
+    assert tokenizer.encode("ab").ids.tolist() == [3]
+    assert tokenizer.encode("ab", specials="all").ids.tolist() == [1, 2]
+    assert tokenizer.doctor()["unreachable"] == []
