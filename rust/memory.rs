@@ -7,6 +7,7 @@
 
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasher, Hash};
+use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 
@@ -27,12 +28,16 @@ pub(crate) trait MakeRoom {
 impl<T> MakeRoom for Vec<T> {
     #[inline]
     fn make_room(&mut self, more: usize) -> Result<()> {
-        if self.capacity() - self.len() >= more {
-            return Ok(());
-        }
-        let n = self.len().saturating_add(more);
-        self.try_reserve(more).map_err(|_| missing::<T>(n))
+        if self.capacity() - self.len() >= more { Ok(()) } else { grow(self, more) }
     }
+}
+
+/// Lets a vector grow, out of the loops that push to it.
+#[cold]
+#[inline(never)]
+fn grow<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+    let n = values.len().saturating_add(more);
+    values.try_reserve(more).map_err(|_| missing::<T>(n))
 }
 
 impl MakeRoom for String {
@@ -85,7 +90,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> MakeRoom for hashbrown::HashMap<K, V, S> {
 #[inline]
 pub(crate) fn push<T>(values: &mut Vec<T>, value: T) -> Result<()> {
     if values.len() == values.capacity() {
-        values.make_room(1)?;
+        grow(values, 1)?;
     }
     values.push(value);
     Ok(())
@@ -116,8 +121,15 @@ pub(crate) fn check_room(n: usize, size: usize) -> Result<()> {
     if has_room(n_bytes) { Ok(()) } else { Err(Error::Memory { n, size }) }
 }
 
+/// How [`has_room`] asks the system instead of through the global allocator. An allocator that keeps
+/// freed blocks sets it: it would give up touched blocks for one that is never written to.
+pub(crate) static ASK: OnceLock<fn(usize) -> bool> = OnceLock::new();
+
 /// Whether the system would grant a block of `n_bytes` now.
 pub(crate) fn has_room(n_bytes: usize) -> bool {
+    if let Some(ask) = ASK.get() {
+        return ask(n_bytes);
+    }
     let mut room = Vec::<u8>::new();
     let is_given = room.try_reserve_exact(n_bytes).is_ok();
     // Otherwise the compiler removes the unused allocation.

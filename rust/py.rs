@@ -120,6 +120,8 @@ mod _sentitok {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::error::install_panic_hook();
         super::remote::register();
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        crate::memory::ASK.get_or_init(|| |n_bytes| super::ALLOCATOR.has_room(n_bytes));
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         for (name, class) in super::error::Exceptions::get(module.py())?.all() {
             module.add(name, class)?;

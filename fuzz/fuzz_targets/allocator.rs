@@ -71,7 +71,7 @@ fuzz_target!(|data: &[u8]| {
                     check(&block);
                     blocks.dealloc(block.start, layout(block.size));
                 }
-                _ => {}
+                _ => assert!(blocks.has_room(size)),
             }
         }
     }

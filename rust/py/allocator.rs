@@ -143,6 +143,14 @@ impl Allocator {
         Self(Mutex::new(Kept { ranges: [none; PLACES], n: 0 }))
     }
 
+    /// Whether the system would grant `n_bytes`. Maps and unmaps them: by way of the free list, a
+    /// block that is never written to would push out ranges whose pages are touched.
+    pub(crate) fn has_room(&self, n_bytes: usize) -> bool {
+        let len = n_bytes.max(1).checked_next_multiple_of(STEP);
+        let room = len.and_then(|len| Some(Pages { start: self.map(len)?, len }));
+        room.inspect(|&room| unmap(room)).is_some()
+    }
+
     /// Runs `f` on the free list, unless another thread has locked it.
     fn with_kept<T>(&self, f: impl FnOnce(&mut Kept) -> T) -> Option<T> {
         self.0.try_lock().ok().map(|mut kept| f(&mut kept))

@@ -158,6 +158,21 @@ fn impossible_sizes_are_refused() {
 }
 
 #[test]
+fn asking_for_room_keeps_the_free_ranges() {
+    let blocks = Allocator::new();
+    // SAFETY: the size is not zero; the block is freed once with its layout.
+    unsafe {
+        let start = blocks.alloc(layout(KEPT));
+        blocks.dealloc(start, layout(KEPT));
+    }
+    for n_bytes in [0, 1, LARGE, KEPT - 1, 2 * KEPT] {
+        assert!(blocks.has_room(n_bytes));
+        assert_eq!(kept_bytes(&blocks), KEPT);
+    }
+    assert!(!blocks.has_room(1 << 60) && !blocks.has_room(usize::MAX));
+}
+
+#[test]
 fn allocates_while_the_list_is_locked() {
     let blocks = Allocator::new();
     blocks.with_kept(|_| churn(&blocks, 3, 50)).unwrap();

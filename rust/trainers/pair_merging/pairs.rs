@@ -50,6 +50,18 @@ impl Positions {
     #[inline]
     pub(crate) fn push(&mut self, position: u32) -> Result<()> {
         match self {
+            Self::Many(list) if list.len() < list.capacity() => {
+                list.push(position);
+                Ok(())
+            }
+            _ => self.grow(position),
+        }
+    }
+
+    /// Adds a position where there is no room, out of the loops that push.
+    #[inline(never)]
+    fn grow(&mut self, position: u32) -> Result<()> {
+        match self {
             Self::One(first) => *self = Self::Many(vec![*first, position]),
             Self::Many(list) if list.capacity() == 0 => *self = Self::One(position),
             Self::Many(list) => memory::push(list, position)?,
