@@ -179,19 +179,20 @@ impl PretokenCache {
         n as usize
     }
 
-    /// Appends the ids of parts of a piece, in order: a part of `text` with its value,
-    /// or nothing, when its key is looked up.
+    /// Appends the ids of parts of a piece, in order: of a part of `text` by its value, if `known`
+    /// gives one, else by its key.
     #[inline]
     pub(crate) fn encode_parts(
         &mut self,
         text: &[u8],
-        mut parts: impl Iterator<Item = (Piece, Option<Value>)>,
+        mut parts: impl Iterator<Item = Piece>,
+        known: impl Fn(Piece) -> Option<Value>,
         key_of: impl Fn(Piece) -> Key,
         ids: &mut Vec<TokenId>,
         misses: &mut impl Misses,
     ) {
         loop {
-            let (n, n_waiting) = self.wait_for_parts(&mut parts, &key_of);
+            let (n, n_waiting) = self.wait_for_parts(&mut parts, &known, &key_of);
             if n == 0 {
                 return;
             }
@@ -204,14 +205,17 @@ impl PretokenCache {
     #[inline]
     fn wait_for_parts(
         &mut self,
-        parts: &mut impl Iterator<Item = (Piece, Option<Value>)>,
+        parts: &mut impl Iterator<Item = Piece>,
+        known: &impl Fn(Piece) -> Option<Value>,
         key_of: &impl Fn(Piece) -> Key,
     ) -> (usize, usize) {
         let Self { table, chunk, .. } = self;
         let Chunk { keys, hashes, numbers, values, parts: waiting, .. } = &mut **chunk;
         let (mut n, mut n_waiting) = (0, 0);
-        for (place, (part, value)) in values.iter_mut().zip(parts) {
-            if let Some(value) = value {
+        for place in values {
+            let Some(part) = parts.next() else { break };
+            // Asked here, not by the iterator: that would pass each answer through memory.
+            if let Some(value) = known(part) {
                 *place = value;
             } else {
                 let key = key_of(part);

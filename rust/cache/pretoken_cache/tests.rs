@@ -33,15 +33,15 @@ impl Misses for Cycled {
             // In parts, of which more may wait than there is room for; some are known, some
             // have no key.
             let parts = piece.range().step_by(2).map(|start| {
-                let part = Piece { start: start as u32, end: piece.end.min(start as u32 + 2) };
-                let known = if text[start] == b'7' { Some([55, 55, 55, 1]) } else { None };
-                (part, known)
+                let start = start as u32;
+                Piece { start, end: piece.end.min(start + 2) }
             });
+            let known = |part: Piece| (text[part.start as usize] == b'7').then_some([55, 55, 55, 1]);
             let key_of = |part: Piece| match text[part.start as usize] {
                 b'4' => NO_KEY,
                 _ => key_of_piece(text, part),
             };
-            cache.encode_parts(text, parts, key_of, ids, self);
+            cache.encode_parts(text, parts, known, key_of, ids, self);
         } else {
             self.keyless(text, piece, ids);
         }

@@ -82,10 +82,10 @@ impl pretoken_cache::Misses for Misses<'_> {
                     let parts = runs[..n_runs].iter().map(|end| {
                         let part = Piece { start: start + done as u32, end: start + end };
                         done = *end as usize;
-                        (part, None)
+                        part
                     });
                     let key_of = |part| key_of_piece(text, part) | RUN;
-                    cache.encode_parts(text, parts, key_of, ids, self);
+                    cache.encode_parts(text, parts, |_| None, key_of, ids, self);
                 }
             }
             *self.runs = runs;

@@ -173,8 +173,8 @@ impl WordEncoder {
         match ids.make_room(most) {
             Ok(()) => {
                 let known = |part: Piece| (part.start == part.end).then_some([END, 0, 0, 1]);
-                let parts = parts.iter().map(|&part| (part, known(part)));
-                cache.encode_parts(text, parts, |part| key_of_piece(text, part), ids, &mut misses);
+                let key_of = |part| key_of_piece(text, part);
+                cache.encode_parts(text, parts.iter().copied(), known, key_of, ids, &mut misses);
             }
             Err(error) => misses.symbols.note(Err(error)),
         }

@@ -86,15 +86,15 @@ impl Scratch {
         if text[first.start as usize..last.end as usize].is_ascii() {
             cache.encode(text, raw_words, ids, &mut unknown);
         } else {
-            let parts = raw_words.iter().map(|&part| {
+            let known = |part: Piece| {
                 let id = ideograph(&text[part.range()]).map(|at| model.ideographs[at]);
-                (part, id.map(|id| [id, 0, 0, 1]))
-            });
+                id.map(|id| [id, 0, 0, 1])
+            };
             let key_of = |part: Piece| match part.range().len() {
                 len @ ..=MAX_KEY => key_of::<LOWER>(text, part.start as usize, len),
                 _ => NO_KEY,
             };
-            cache.encode_parts(text, parts, key_of, ids, &mut unknown);
+            cache.encode_parts(text, raw_words.iter().copied(), known, key_of, ids, &mut unknown);
         }
         unknown.stages.failed.map_or(Ok(()), Err)?;
         cache.check()
