@@ -125,6 +125,51 @@ def test_planted_labels_are_found(folder: Path) -> None:
     assert sum(pair["n"] for pair in value["pairs"]) == value["n_suspects"] == len(value["suspects"]) > 1
 
 
+def test_without_a_group_rows_are_judged_by_models_that_did_not_see_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = senti("data", "suspects", "reviews.csv", "--json", cwd=folder)
+    assert done.code == 0, done.err
+    value, wrong = json.loads(done.out), planted()[1]
+    found = {one["row"] - 1 for one in value["suspects"]}
+    assert (value["n"], value["run"]) == (N, "nb and bow")
+    assert found <= wrong
+    assert senti("data", "suspects", "reviews.csv", "--json", cwd=folder).out == done.out
+    from sentimodels.runs import judging
+
+    real, seen = judging.bag_logits, []
+
+    def watched(config: Any, tables: Any, texts: list[str]) -> Any:
+        seen.append((config.arch, set(texts)))
+        assert not set(texts) & set(tables.train.texts)
+        return real(config, tables, texts)
+
+    monkeypatch.setattr(judging, "bag_logits", watched)
+    table = read_table(folder / "reviews.csv")
+    _, answers = out_of_fold.of_bags(table)
+    assert len(wrong & set(ranked(answers).order[:FLIPPED].tolist())) >= 0.9 * FLIPPED
+    for arch in out_of_fold.BAGS:
+        assert set.union(*(texts for name, texts in seen if name == arch)) == set(table.texts)
+
+
+def test_without_a_group_labels_of_one_row_are_not_judged(tmp_path: Path) -> None:
+    write(tmp_path / "r.csv", [*rows(60), ("a film of its own kind", "odd")])
+    done = senti("data", "suspects", "r.csv", "--json", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["n"] == 60
+    done = senti("data", "suspects", "r.csv", cwd=tmp_path)
+    assert "judging 61 rows by a cross-validation of nb and bow" in done.err
+    assert "1 row of r.csv in no fold" in done.err
+    write(tmp_path / "r.csv", [(text, "pos") for text, _ in rows(20)])
+    done = senti("data", "suspects", "r.csv", cwd=tmp_path)
+    assert (done.code, "'pos'" in done.err) == (2, True)
+    cells = {"pos": "film|good", "neg": "film"}
+    write(tmp_path / "r.csv", [(text, cells[label]) for text, label in rows(60)])
+    done = senti("data", "suspects", "r.csv", "--label-separator", "|", "--json", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["n"] == 60
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
 def test_suspects_are_written(suffix: str, folder: Path, tmp_path: Path) -> None:
     out = tmp_path / f"suspects{suffix}"

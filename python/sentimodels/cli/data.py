@@ -585,7 +585,7 @@ def register(app: typer.Typer) -> None:
         group,
         "suspects",
         suspects,
-        "senti data suspects reviews.csv --run runs/folds",
+        "senti data suspects reviews.csv",
         "senti data suspects reviews.csv --run runs/folds -o suspects.csv",
     )
     app.add_typer(group, name="data")

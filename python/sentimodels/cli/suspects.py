@@ -24,18 +24,17 @@ _COLUMNS = ["row", "line", "id", "text", "label", "likelier", "p_label", "p_like
 
 @reads(without=("skip",), each_row="as in training")
 def suspects(
-    file: Annotated[
-        Path, typer.Argument(metavar="DATA", help="Labelled file that the folds were trained on.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="DATA", help="Labelled file.")],
     run: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Option(
             "--run",
             metavar="GROUP",
-            help="Folder that senti train DATA --folds N has written. Repeatable: the probabilities of "
-            "several architectures are averaged, which finds more wrong labels.",
+            help="Folder that senti train DATA --folds N has written, for the answers of another "
+            "architecture. Repeatable: probabilities are averaged, which finds more wrong labels. [default: "
+            "a cross-validation of nb and bow, trained now]",
         ),
-    ],
+    ] = None,
     top: Annotated[int, typer.Option("--top", min=1, help="Number of rows to show.", metavar="N")] = 20,
     out: Annotated[
         Path | None,
@@ -65,7 +64,7 @@ def suspects(
 ) -> None:
     """Find rows whose label is probably wrong, by the answers of a cross-validation.
 
-    Each row is judged by the run that was not trained on it. A row is a suspect if another label
+    Each row is judged by models that were not trained on it. A row is a suspect if another label
     reaches the mean probability that rows of that label have; the clearest come first. Then come texts
     that are equal, or nearly, and have different labels.
     """
@@ -84,14 +83,20 @@ def suspects(
         refuse_input(path, [file])
         # One of the two files is enough for `--force`.
         check_file(path, force=force and not (out or page_file), option=option)
-    first = out_of_fold.first_run(run[0])
-    trained_on = CLASSIFIER.load(first).data
-    usual = {"unlabelled": trained_on.unlabelled, "empty": trained_on.empty}
     typed = {name: value for name, value in reading.items() if value is not None}
-    table = read(output, file, run=first, with_lines=True, keep=kept, **usual | typed)
+    first = out_of_fold.first_run(run[0]) if run else None
+    if first is not None:
+        trained_on = CLASSIFIER.load(first).data
+        typed = {"unlabelled": trained_on.unlabelled, "empty": trained_on.empty, **typed}
+    table = read(output, file, run=first, with_lines=True, keep=kept, **typed)
     table.labelled()
-    answered, predictions = out_of_fold.load_mean(run, table)
-    groups = ", ".join(map(str, run))
+    if run:
+        answered, predictions = out_of_fold.load_mean(run, table)
+        groups = ", ".join(map(str, run))
+    else:
+        groups = " and ".join(out_of_fold.BAGS)
+        output.note(f"judging {counted(len(table), 'row')} by a cross-validation of {groups}")
+        answered, predictions = out_of_fold.of_bags(table)
     if n_missing := len(table) - len(answered):
         output.note(f"{counted(n_missing, 'row')} of {file} in no fold of {groups}, so not judged")
     suspected = find(predictions)

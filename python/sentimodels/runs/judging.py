@@ -49,6 +49,7 @@ from .tables import EncodedTables, Tables
 
 __all__ = [
     "CrossFit",
+    "bag_logits",
     "baselines",
     "better_rule",
     "choose_thresholds",
@@ -364,11 +365,24 @@ def _tfidf(tables: Tables) -> tuple[Table, NDArray[np.float32]]:
     assert judging is not None
     kind = "multilabel" if tables.labels.several else DEFAULT_TASK
     config = resolve({"arch": "tfidf", "task": {"kind": kind}})
+    return judging, bag_logits(config, tables, judging.texts)
+
+
+def bag_logits(config: RunConfig, tables: Tables, texts: list[str]) -> NDArray[np.float32]:
+    """Returns the logits of texts by a bag that is fitted on the training rows, with seed 0.
+
+    Args:
+        config: of an architecture that is not trained by steps.
+        tables: the training rows and their labels.
+        texts: to be answered.
+    """
     encoder = encoder_for(config, tables.train.texts)
-    module: nn.Module = build("tfidf", config.model, encoder.inputs(len(tables.labels)))
-    assert isinstance(module, Fits)
-    module.fit(encoder.encode(tables.train.texts), tables.classes(tables.train), 0)
-    return judging, text_logits(module, encoder.encode(judging.texts))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module: nn.Module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))
+        assert isinstance(module, Fits)
+        module.fit(encoder.encode(tables.train.texts), tables.classes(tables.train), 0)
+    return text_logits(module, encoder.encode(texts))
 
 
 class CrossFit:

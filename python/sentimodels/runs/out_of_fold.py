@@ -1,7 +1,8 @@
 """Out-of-fold answers: what the runs of a cross-validation answer to the rows that each leaves out.
 
 Each run of `train --folds` keeps the probabilities of its fold in `out_of_fold.npz`, next to the places of
-the rows in their file. It keeps no texts: `load` takes those from the file, which must be the same.
+the rows in their file. It keeps no texts: `load` takes those from the file, which must be the same. Where
+there is no such group, `of_bags` fits quick models on the spot.
 """
 
 import io
@@ -16,7 +17,9 @@ from numpy.typing import NDArray
 
 from sentitok.atomic import write as write_atomically
 
+from ..config import DEFAULT_TASK
 from ..data.record import TrainingRecord
+from ..data.split import folds
 from ..data.table import Table, listed
 from ..errors import CheckpointError, DataError
 from ..evaluation.answers import answers_of
@@ -24,7 +27,7 @@ from ..evaluation.comparison import FoldScores
 from ..evaluation.predictions import Predictions
 from .directory import finished, load_labels, read_json
 
-__all__ = ["first_run", "fold_scores", "load", "load_mean", "save"]
+__all__ = ["BAGS", "first_run", "fold_scores", "load", "load_mean", "of_bags", "save"]
 
 FILE = "out_of_fold.npz"
 
@@ -124,6 +127,54 @@ def load_mean(folders: Sequence[Path], table: Table) -> tuple[Table, Predictions
     # `load` keeps the order of the table, so rows are aligned.
     mean = np.mean([one.probs[own] for (_, one), own in zip(found, places, strict=True)], axis=0)
     return rows, replace(answers, probs=mean.astype(np.float32))
+
+
+# Their mean found more wrong labels than each alone or means with `tfidf` (docs/how-to/wrong-labels.md).
+BAGS = ("nb", "bow")
+_FOLDS = 5
+
+
+def of_bags(table: Table) -> tuple[Table, Predictions]:
+    """Returns the rows of a table that some fold leaves out, and the mean answer of `BAGS` to them.
+
+    A group of `train --folds` holds out rows to validate on; here all rows outside a fold are learned from.
+    The temperature of each architecture is fitted on all its answers.
+
+    Args:
+        table: labelled rows.
+
+    Raises:
+        DataError: if the rows have one label, or are fewer than the folds.
+    """
+    from ..models import architecture
+    from .auto import Texts
+    from .families import resolve
+    from .judging import bag_logits
+    from .tables import Tables
+
+    tables = Tables.of(table)
+    tables.check_trainable()
+    labels, truth = tables.labels, tables.classes(table)
+    kind, spaced = answers_of(labels), Texts.of(table).spaced
+    parts = folds(table, _FOLDS, seed=0)
+    left_out = np.sort(np.concatenate(parts)).astype(np.int64)
+    given = {"task": {"kind": "multilabel" if labels.several else DEFAULT_TASK}}
+    found = []
+    for arch in BAGS:
+        config = resolve({} if spaced else architecture(arch).unspaced, given, {"arch": arch})
+        logits = np.zeros((len(table), len(labels)), np.float32)
+        for held in parts:
+            out = set(held)
+            rest = tables.some(row for row in range(len(table)) if row not in out)
+            logits[held] = bag_logits(config, rest, [table.texts[row] for row in held])
+        logits = logits[left_out]
+        found.append(kind.probabilities(logits, kind.fit_temperature(logits, truth[left_out])))
+    answered = table.take(left_out)
+    return answered, Predictions(
+        labels, np.mean(found, 0).astype(np.float32), truth[left_out], answered.texts,
+        groups=answered.groups, ids=answered.ids,
+        about={"source": str(table.source), "sha256": table.sha256, "run": ", ".join(BAGS)},
+    )  # fmt: skip
 
 
 def fold_scores(folder: Path) -> FoldScores:
