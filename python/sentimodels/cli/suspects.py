@@ -94,9 +94,9 @@ def suspects(
         answered, predictions = out_of_fold.load_mean(run, table)
         groups = ", ".join(map(str, run))
     else:
-        groups = " and ".join(out_of_fold.BAGS)
-        output.note(f"judging {counted(len(table), 'row')} by a cross-validation of {groups}")
         answered, predictions = out_of_fold.of_bags(table)
+        groups = predictions.about["run"]
+        output.note(f"judged by a cross-validation of {groups}; --run takes the answers of other runs")
     if n_missing := len(table) - len(answered):
         output.note(f"{counted(n_missing, 'row')} of {file} in no fold of {groups}, so not judged")
     suspected = find(predictions)

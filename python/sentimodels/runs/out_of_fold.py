@@ -131,11 +131,15 @@ def load_mean(folders: Sequence[Path], table: Table) -> tuple[Table, Predictions
 
 # Their mean found more wrong labels than each alone or means with `tfidf` (docs/how-to/wrong-labels.md).
 BAGS = ("nb", "bow")
+# With more labels `bow` answers alone: time and memory of `nb` grow with labels times n-grams.
+_MANY_LABELS = 50
 _FOLDS = 5
 
 
 def of_bags(table: Table) -> tuple[Table, Predictions]:
     """Returns the rows of a table that some fold leaves out, and the mean answer of `BAGS` to them.
+
+    `Predictions.about` names the architectures in `run`.
 
     A group of `train --folds` holds out rows to validate on; here all rows outside a fold are learned from.
     The temperature of each architecture is fitted on all its answers.
@@ -159,8 +163,8 @@ def of_bags(table: Table) -> tuple[Table, Predictions]:
     parts = folds(table, _FOLDS, seed=0)
     left_out = np.sort(np.concatenate(parts)).astype(np.int64)
     given = {"task": {"kind": "multilabel" if labels.several else DEFAULT_TASK}}
-    found = []
-    for arch in BAGS:
+    bags, found = BAGS if len(labels) <= _MANY_LABELS else BAGS[1:], []
+    for arch in bags:
         config = resolve({} if spaced else architecture(arch).unspaced, given, {"arch": arch})
         logits = np.zeros((len(table), len(labels)), np.float32)
         for held in parts:
@@ -173,7 +177,7 @@ def of_bags(table: Table) -> tuple[Table, Predictions]:
     return answered, Predictions(
         labels, np.mean(found, 0).astype(np.float32), truth[left_out], answered.texts,
         groups=answered.groups, ids=answered.ids,
-        about={"source": str(table.source), "sha256": table.sha256, "run": ", ".join(BAGS)},
+        about={"source": str(table.source), "sha256": table.sha256, "run": " and ".join(bags)},
     )  # fmt: skip
 
 
