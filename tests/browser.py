@@ -21,7 +21,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 # It calls nobody, and runs without a sandbox where it may not have one.
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run", "--disable-dev-shm-usage",
+    "--disable-sync", "--no-first-run", "--disable-dev-shm-usage", "--disable-software-rasterizer",
+    "--disable-extensions", "--disable-features=Translate,OptimizationHints,MediaRouter",
 ]  # fmt: skip
 
 

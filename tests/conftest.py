@@ -135,6 +135,18 @@ def _no_comparison() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _git_asked_once() -> Iterator[None]:
+    """Asks git once for the state of a folder: a run asks it twice, and the tests train thousands."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not MISSING:
+            from sentimodels.runs.directory import git_state
+
+            known = cache(lambda _: git_state())
+            patch.setattr("sentimodels.runs.directory.git_state", lambda: known(Path.cwd()))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _nothing_synced() -> Iterator[None]:
     """Files of tests need not outlive the machine: a run syncs 30 times, for milliseconds each."""
     with pytest.MonkeyPatch.context() as patch:

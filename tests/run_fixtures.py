@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -31,6 +34,19 @@ def fake_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
     module: Any = ModuleType("sentimodels.classifier")
     module.Classifier = fake_run.FakeClassifier
     monkeypatch.setitem(sys.modules, "sentimodels.classifier", module)
+
+
+@pytest.fixture
+def engine_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes `--engine processes` start threads: processes would import PyTorch first."""
+
+    @contextmanager
+    def opened(engine: str, address: None, workers: int, *, gpus: int) -> Iterator[Executor]:
+        assert (engine, address, gpus) == ("processes", None, 0)
+        with ThreadPoolExecutor(workers) as executor:
+            yield executor
+
+    monkeypatch.setattr("sentitok.adapters.open_executor", opened)
 
 
 @pytest.fixture(scope="session")

@@ -19,10 +19,11 @@ from typing import Any
 
 __all__ = ["SENTI", "Forked", "Pair", "run_pair"]
 
-# What a run imports, for the most part.
+# What a run imports, for the most part: a process of its own would take a second for sklearn alone.
 _IMPORTED = [
     "sentimodels.cli.app",
     "sentimodels.runs.execute",
+    "sklearn.metrics",
     "torch.distributed.checkpoint",
     "torch._dynamo",
 ]

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -332,20 +331,7 @@ SWEPT = ["reviews.csv", "--arch", "cnn", "--epochs", "2", "--threads", "1", "--s
 COMMAND = [*SWEPT, "--no-baseline"]
 
 
-@pytest.fixture
-def threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads instead of processes, which would import PyTorch first."""
-
-    @contextmanager
-    def opened(engine: str, address: None, workers: int, *, gpus: int) -> Iterator[Executor]:
-        assert (engine, address, gpus) == ("processes", None, 0)
-        with ThreadPoolExecutor(workers) as executor:
-            yield executor
-
-    monkeypatch.setattr("sentitok.adapters.open_executor", opened)
-
-
-@pytest.mark.usefixtures("threads")
+@pytest.mark.usefixtures("engine_of_threads")
 def test_the_command_trains_several_at_once(folder: Path) -> None:
     engine = ["--engine", "processes", "--workers", "2"]
     one = senti("train", *COMMAND, "--seeds", "3", "-o", "one", "--json", cwd=folder)
@@ -366,7 +352,7 @@ def test_the_command_trains_several_at_once(folder: Path) -> None:
     assert values[0] == values[1]
 
 
-@pytest.mark.usefixtures("threads")
+@pytest.mark.usefixtures("engine_of_threads")
 def test_the_command_reports_a_run_that_fails_and_runs_it_again(folder: Path) -> None:
     engine = ["--engine", "processes", "--workers", "2"]
 

@@ -64,6 +64,7 @@ def test_help_has_examples_that_are_tested(name: str, tmp_path: Path) -> None:
         assert flag in done.stdout
 
 
+@pytest.mark.usefixtures("engine_of_threads")
 @pytest.mark.parametrize(("name", "line"), examples(), ids=[line for _, line in examples()])
 def test_examples(name: str, line: str, folder: Path) -> None:
     words = shlex.split(line)[1:]
