@@ -708,7 +708,7 @@ def run_with_kills(
             assert process.stdout is not None
             process.stdout.readline()
             if kill == n_kills:
-                assert process.wait(120) == 0
+                assert process.wait(300) == 0
                 return
             pids = set()
             until = time.monotonic() + draw.uniform(0.5, 3)
