@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sentimodels.cli import align, pretrain, train, translate
-from sentimodels.cli.options import tree_of
+from sentimodels.cli.options import of_field, tree_of
 from sentimodels.config import (
     TASKS,
     AlignDataConfig,
@@ -25,6 +25,7 @@ from sentimodels.config import (
     TranslationTrainConfig,
     Written,
     sections_of,
+    trained_by,
 )
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
@@ -122,3 +123,12 @@ def test_what_is_given_is_a_tree_that_resolves() -> None:
     assert resolve(tree).train.baseline is False
     with pytest.raises(ConfigError, match="no architecture"):
         resolve(tree_of({"arch": "x"}))
+
+
+@pytest.mark.parametrize("command", ["train", "pretrain", "align"])
+def test_shells_complete_every_task_of_a_command(command: str) -> None:
+    first, *others = trained_by(command)
+    complete = of_field("task.kind", TASKS[first].config.model_fields["kind"])
+    assert complete is not None
+    assert complete("") == [first, *others]
+    assert complete(others[-1][:2]) == [others[-1]]
