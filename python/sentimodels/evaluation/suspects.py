@@ -2,10 +2,8 @@
 
 Confident learning (Northcutt, Jiang and Chuang 2021, "Confident Learning: Estimating Uncertainty in Dataset
 Labels"): the threshold of a label is the mean probability that rows with this label give it. A row belongs to
-the likeliest label that reaches its threshold; if that is not the label of the row, the row is a suspect.
-Rows are ranked by how far the probability of their label is below the threshold of that label, because a
-model is less sure of some labels than of others. Of several labels a text, each is judged alone, as yes or
-no.
+the likeliest label that reaches its threshold; if that is not the label of the row, the row is a suspect. Of
+several labels a text, each is judged alone, as yes or no.
 """
 
 from dataclasses import dataclass
@@ -73,23 +71,21 @@ def suspects(predictions: Predictions) -> list[Suspect]:
 
 
 def ranked(predictions: Predictions) -> Ranking:
-    """Ranks all rows by how far the probability of their label is below that of other rows with the label."""
+    """Ranks all rows: suspects first, then by how much likelier another label is."""
     probs, truth = predictions.probs.astype(np.float64), predictions.truth
-    found = _one_label(probs, truth) if truth.ndim == 1 else _several(probs, truth)
-    contradicted, likelier, p_label, p_likelier, above = found
-    return Ranking(np.argsort(above, kind="stable"), contradicted, likelier, p_label, p_likelier)
+    if truth.ndim == 1:
+        contradicted, likelier, p_label, p_likelier = _one_label(probs, truth)
+    else:
+        contradicted, likelier, p_label, p_likelier = _several(probs, truth)
+    order = np.lexsort((p_label - p_likelier, ~contradicted))
+    return Ranking(order, contradicted, likelier, p_label, p_likelier)
 
 
-_Found = tuple[
-    NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
-]
+_Found = tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 
 
 def _one_label(probs: NDArray[np.float64], truth: NDArray[np.int64]) -> _Found:
-    """Returns which rows are contradicted, the likelier class, the probabilities of both, and the rank.
-
-    The last is by how much the probability of the label is above the threshold of the label.
-    """
+    """Returns which rows are contradicted, the likelier class, and the probabilities of both."""
     rows, n_labels = np.arange(len(truth)), probs.shape[1]
     # A label that no row has is never the likelier one.
     least = np.array([probs[truth == k, k].mean() if (truth == k).any() else np.inf for k in range(n_labels)])
@@ -98,24 +94,17 @@ def _one_label(probs: NDArray[np.float64], truth: NDArray[np.int64]) -> _Found:
     others = probs.copy()
     others[rows, truth] = -1.0
     likelier = np.where(contradicted, confident.argmax(1), others.argmax(1))
-    p_label = probs[rows, truth]
-    return contradicted, likelier, p_label, probs[rows, likelier], p_label - least[truth]
+    return contradicted, likelier, probs[rows, truth], probs[rows, likelier]
 
 
 def _several(probs: NDArray[np.float64], truth: NDArray[np.int64]) -> _Found:
-    """Returns the same for sets of labels; the numbers are those of the worst decision of a row."""
+    """Returns the same for sets of labels; the probabilities are those of the worst decision of a row."""
     found = [
         _one_label(np.stack([1 - probs[:, k], probs[:, k]], 1), truth[:, k]) for k in range(truth.shape[1])
     ]
     contradicted = np.stack([one[0] for one in found], 1)
-    p_label, p_likelier, above = (np.stack([one[part] for one in found], 1) for part in (2, 3, 4))
-    worst = np.where(contradicted, above, above + 2).argmin(1)  # contradicted ones first
+    p_label, p_likelier = np.stack([one[2] for one in found], 1), np.stack([one[3] for one in found], 1)
+    gap = p_label - p_likelier + np.where(contradicted, 0.0, 2.0)  # contradicted ones first
+    rows, worst = np.arange(len(truth)), gap.argmin(1)
     flipped = np.where(contradicted, 1 - truth, truth)
-    of_rows = np.arange(len(truth)), worst
-    return (
-        np.asarray(contradicted.any(1), np.bool_),
-        flipped,
-        p_label[of_rows],
-        p_likelier[of_rows],
-        above[of_rows],
-    )
+    return np.asarray(contradicted.any(1), np.bool_), flipped, p_label[rows, worst], p_likelier[rows, worst]
