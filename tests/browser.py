@@ -227,6 +227,32 @@ NAMELESS = """
 """
 
 
+# What Tab stops at, in the order of the page: of the buttons that exclude each other only the chosen one.
+STOPS = """
+() => [...document.querySelectorAll("button, input, select, textarea, a[href], summary, [tabindex]")]
+  .filter((node) => node.checkVisibility() && !node.disabled && node.tabIndex >= 0)
+  .filter((node) => node.type !== "radio" || node.checked)
+"""
+# Which of them has the focus, and whether one sees that.
+STOP = f"""
+() => {{
+  const style = getComputedStyle(document.activeElement);
+  const seen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+  return [({STOPS})().indexOf(document.activeElement), seen];
+}}
+"""
+
+
+def check_keyboard(page: Watched) -> None:
+    """Tab stops at every control in the order of the page, Shift+Tab goes back, and each stop can be seen."""
+    n_stops = page.page.evaluate(f"({STOPS})().length")
+    page.page.locator("body").click(position={"x": 1, "y": 1})
+    for key, expected in (("Tab", range(n_stops)), ("Shift+Tab", reversed(range(n_stops - 1)))):
+        for number in expected:
+            page.page.keyboard.press(key)
+            assert page.page.evaluate(STOP) == [number, True]
+
+
 def check_stays_text(page: Watched) -> None:
     """Nothing of a text has become an element of the page, nor changed it."""
     assert page.page.locator(".panel :is(script, img, svg, iframe)").count() == 0

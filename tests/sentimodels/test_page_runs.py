@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("starlette", reason="the extra `web` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
 
-from browser import HOSTILE, Watched, check_look, check_stays_text, opened
+from browser import HOSTILE, Watched, check_keyboard, check_look, check_stays_text, opened
 from labelled_reviews import tree, write
 from language_runs import TEXTS, language_run
 from sentimodels import Classifier
@@ -200,6 +200,13 @@ def test_a_screen_reader_finds_what_is_there(page: Watched, folder: Path) -> Non
     assert page.panel("lm").get_by_role("button", name="Continue").is_visible()
     assert page.page.get_by_role("heading", level=1).count() == 1
     assert page.page.get_by_role("status").count() == 1
+
+
+def test_every_control_is_a_stop_of_the_keyboard(page: Watched) -> None:
+    page.text.fill("a great film")
+    for name in ("lstm", "tfidf", "lm"):
+        page.panel(name).locator(".token").first.wait_for()
+    check_keyboard(page)
 
 
 def test_effects_are_asked_for_on_demand(page: Watched) -> None:

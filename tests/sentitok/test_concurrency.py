@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import fuzz_threads
 from sentitok import PreTokenizer, Tokenizer, WordCounts, train_bpe
 
 N_THREADS = 16
@@ -100,6 +101,15 @@ def test_asyncio(tokenizer: Tokenizer) -> None:
         return list(await asyncio.gather(*calls))
 
     assert asyncio.run(main()) == [tokenizer.count("film " * n) for n in range(50)]
+
+
+def test_every_kind_of_call_from_many_threads() -> None:
+    """`python tests/fuzz_threads.py` makes more of them."""
+    assert fuzz_threads.threads(seed=7, calls=500) == {}
+
+
+def test_tasks_that_are_given_up() -> None:
+    assert fuzz_threads.tasks(7, 0) == {}
 
 
 METHODS = [

@@ -139,6 +139,34 @@ def test_sigterm_is_heard_where_nothing_comes(folder: Path) -> None:
         assert ended(process, signal.SIGTERM) == (143, "sentitok: stopped by SIGTERM\n"), line
 
 
+# A signal comes while a library works that makes an error of its own of the exception.
+SWALLOWED = """
+import signal, sys
+number = int(sys.argv.pop())
+def building(*_, **__):
+    try:
+        signal.raise_signal(number)
+    except BaseException as error:
+        raise ValueError(f"while a schema is built: {error!r}")
+import sentitok.cli.inspect as module
+module.load_plain = building
+from sentitok.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "words"),
+    [(signal.SIGTERM, 143, "stopped by SIGTERM"), (signal.SIGINT, 130, "stopped by Ctrl-C")],
+)
+def test_a_signal_that_a_library_swallows(
+    number: signal.Signals, code: int, words: str, folder: Path
+) -> None:
+    call = [sys.executable, "-c", SWALLOWED, "show", "film", str(int(number))]
+    done = subprocess.run(call, cwd=folder, env=environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"sentitok: {words}\n")
+
+
 def test_a_second_sigterm_ends_at_once(folder: Path) -> None:
     code = (
         "import signal, time\nfrom sentitok.cli import process, signals\n"

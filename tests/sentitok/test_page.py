@@ -12,7 +12,7 @@ import sentitok
 pytest.importorskip("starlette", reason="the extra `web` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
 
-from browser import HOSTILE, Watched, check_look, check_stays_text, opened
+from browser import HOSTILE, Watched, check_keyboard, check_look, check_stays_text, opened
 from sentitok.web import Limits, TokenizerModel, create_app
 from web_server import Client, serving
 
@@ -259,6 +259,60 @@ def test_a_screen_reader_finds_what_is_there(page: Watched) -> None:
         assert panel.get_by_role("list", name=f"Tokens of {name}").is_visible()
     assert page.panel("bytes").get_by_role("img", name="⋅two, id").count() == 1
     assert page.page.get_by_role("status").count() == 1
+
+
+# All that a screen reader is given: of a list of tokens the first, of five examples one.
+TREE = """
+- banner:
+  - heading "Tokens as you type" [level=1]
+  - paragraph: /sentitok \\S+ What you type stays on this server; it is not logged./
+- main:
+  - region "Text":
+    - textbox "Text": one two
+    - paragraph: 7 characters
+    - group "Examples":
+      - button "1234567890 3.14159 $1,000,000"
+  - region "Settings":
+    - group "Show":
+      - radio "tokens" [checked]
+      - radio "tokens and ids"
+      - radio "ids"
+      - radio "neither"
+  - region "bytes":
+    - heading "bytes" [level=2]
+    - paragraph: /BPE, [\\d,]+ ids/
+    - heading /\\d+ tokens, .+ bytes each/ [level=3]
+    - list "Tokens of bytes":
+      - listitem:
+        - img /one, id \\d+/: one
+    - button "Copy ids"
+    - group: Decode ids
+  - region "words":
+    - heading "words" [level=2]
+    - list "Tokens of words":
+      - listitem:
+        - img /.CLS., id \\d+/
+    - button "Copy ids"
+    - group: Decode ids
+  - status
+  - alert
+"""
+
+
+def test_the_accessibility_tree_is_complete(page: Watched) -> None:
+    expect = pytest.importorskip("playwright.sync_api").expect
+    page.text.fill("one two")
+    wait_for_tokens(page, "one")
+    wait_for_tokens(page, "[CLS]", "words")
+    expect(page.page.locator("body")).to_match_aria_snapshot(TREE)
+
+
+def test_every_control_is_a_stop_of_the_keyboard(page: Watched) -> None:
+    page.text.fill("one two")
+    wait_for_tokens(page, "one")
+    wait_for_tokens(page, "[CLS]", "words")
+    page.panel("bytes").get_by_text("Decode ids").click()
+    check_keyboard(page)
 
 
 def test_it_can_be_read_in_both_themes_and_on_a_telephone(page: Watched) -> None:

@@ -26,6 +26,7 @@ class TerminatedError(BaseException):
 
 _program = ""
 _is_working = False
+_raised: type[BaseException] | None = None
 
 
 def listen(program: str) -> None:
@@ -48,25 +49,33 @@ class working:  # noqa: N801  # 2026-11-23: used like a function
     """While this lasts, a signal is an exception: there is something to tidy."""
 
     def __enter__(self) -> None:
-        global _is_working
-        _is_working = True
+        global _is_working, _raised
+        _is_working, _raised = True, None
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         global _is_working
         _is_working = False
+        # Libraries make errors of their own of the exception: pydantic while it builds a schema, the
+        # bindings of NumPy while they look it up.
+        if _raised is not None and isinstance(error, Exception):
+            raise _raised from error
 
 
 def _on_interrupt(_: int, __: "FrameType | None") -> None:
+    global _raised
     if not _is_working:
         _end("Ctrl-C", INTERRUPTED)
+    _raised = KeyboardInterrupt
     raise KeyboardInterrupt
 
 
 def _on_sigterm(_: int, __: "FrameType | None") -> None:
+    global _raised
     if not _is_working:
         _end("SIGTERM", STOPPED)
     # A second one ends the process at once.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _raised = TerminatedError
     raise TerminatedError
 
 

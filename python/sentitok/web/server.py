@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -110,6 +111,15 @@ def _protocol(seconds: float) -> type[asyncio.Protocol]:
                 self._head = None
             elif self._head is None:
                 self._head = self.loop.call_later(seconds, self.transport.abort)
+
+        def send_400_response(self, msg: str) -> None:
+            """Refuses a request of which a part is not HTTP; nothing else can be answered to it then."""
+            if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+                self.transport.abort()
+                return
+            super().send_400_response(msg)
+            if self.cycle is not None:
+                self.cycle.disconnected = True
 
         def pause_writing(self) -> None:
             super().pause_writing()
