@@ -8,7 +8,8 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::SplitPattern;
 use crate::error::Error;
@@ -46,10 +47,16 @@ pub enum Delimiter {
     /// A string; not empty.
     Literal {
         /// The string.
+        #[serde(deserialize_with = "not_empty")]
         text: String,
     },
     /// A match of a pattern.
     Pattern(SplitPattern),
+}
+
+fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.is_empty() { Err(D::Error::custom("the delimiter is empty")) } else { Ok(text) }
 }
 
 /// The treatment of a delimiter.

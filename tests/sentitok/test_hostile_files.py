@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from sentitok import FormatError, Tokenizer
+
 BENCHES = Path(__file__).resolve().parents[2] / "benches"
 SECONDS = 180
 MEMORY = 4 << 30
@@ -83,3 +85,13 @@ print((peak_memory() - before) / path.stat().st_size)
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert float(done.stdout) < 10, "times the size of the file"
+
+
+def test_an_own_file_with_an_empty_delimiter_is_refused() -> None:
+    split = {"type": "Split", "pattern": {"String": "--"}, "behavior": "Removed", "invert": False}
+    model = {"type": "BPE", "vocab": {"a": 0}, "merges": []}
+    file = {"version": "1.0", "added_tokens": [], "pre_tokenizer": split, "model": model}
+    own = Tokenizer.from_bytes(json.dumps(file).encode()).to_bytes()
+    assert own.count(b'"text":"--"') == 1
+    with pytest.raises(FormatError, match="the delimiter is empty"):
+        Tokenizer.from_bytes(own.replace(b'"text":"--"', b'"text":""'))
