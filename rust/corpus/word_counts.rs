@@ -13,7 +13,7 @@ mod ranges;
 mod run;
 mod sample;
 #[cfg(feature = "train")]
-mod stretches;
+mod superword_counts;
 mod table;
 mod totals;
 mod worker;
@@ -28,11 +28,11 @@ pub use file::{CountsReader, CountsWriter, Header, merge_files, read_header};
 pub use mixture::{MixedSource, Part, Weight, mix};
 pub use sample::{Sample, SampleOptions, SampleSize};
 #[cfg(feature = "train")]
-pub use stretches::StretchCounts;
+pub use superword_counts::SuperwordCounts;
 pub(crate) use table::CountTable;
 pub use totals::Totals;
 #[cfg(feature = "train")]
-pub(crate) use {count::count_keys, stretches::counted, worker::Keys};
+pub(crate) use {count::count_keys, superword_counts::counted, worker::Keys};
 
 use crate::corpus::{InvalidUtf8, IterSource};
 use crate::error::{Error, Result};

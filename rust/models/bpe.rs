@@ -210,10 +210,10 @@ impl Bpe {
             MergeOrder::Scores(scores) => {
                 let bytes = fallback.into_iter().filter(|_| options.byte_fallback);
                 let reserved = unk_id.into_iter().chain(bytes).chain(options.control.iter().copied());
-                let made = Scored::make(&vocab, scores, &options, &reserved.collect())?;
-                symbols = made.scored.merges_only().then_some(made.symbols);
-                scored = Some(Box::new(made.scored));
-                made.pairs
+                let tables = Scored::make(&vocab, scores, &options, &reserved.collect())?;
+                symbols = tables.scored.merges_only().then_some(tables.symbols);
+                scored = Some(Box::new(tables.scored));
+                tables.pairs
             }
         };
         let affixes = [&options.continuing_subword_prefix, &options.end_of_word_suffix];

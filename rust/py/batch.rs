@@ -119,14 +119,14 @@ impl PyEncodingBatch {
             Some(spans) => Spans::Kept(KeptSpans::new(py, spans)?),
             None => Spans::None,
         };
-        let mut made = Self::new(py, batch, spans, texts, Parts::Each(parts), call, tokenizer)?;
-        made.source_rows = Some(source_rows);
-        made.are_words = words.is_some();
+        let mut batch = Self::new(py, batch, spans, texts, Parts::Each(parts), call, tokenizer)?;
+        batch.source_rows = Some(source_rows);
+        batch.are_words = words.is_some();
         if let Some(words) = words {
             // There was nothing.
-            let _ = made.words.set(py, arrays::read_only(py, words)?.unbind());
+            let _ = batch.words.set(py, arrays::read_only(py, words)?.unbind());
         }
-        Ok(made)
+        Ok(batch)
     }
 
     /// The windows of a text, each `step` ids after the one before.
@@ -150,9 +150,9 @@ impl PyEncodingBatch {
         let parts: Vec<RowParts> = batch.rows().iter().enumerate().map(parts).collect();
         let spans = Spans::Kept(KeptSpans::new(py, batch.spans.take().unwrap_or_default())?);
         let n = parts.len();
-        let mut made = Self::new(py, batch, spans, Some(texts), Parts::Each(parts), call, tokenizer)?;
-        made.source_rows = Some(vec![0; n]);
-        Ok(made)
+        let mut batch = Self::new(py, batch, spans, Some(texts), Parts::Each(parts), call, tokenizer)?;
+        batch.source_rows = Some(vec![0; n]);
+        Ok(batch)
     }
 
     fn new(
@@ -311,7 +311,7 @@ impl PyEncodingBatch {
         unit: OffsetUnit,
         trim: Option<bool>,
     ) -> PyResult<Bound<'py, PyArray2<i64>>> {
-        entry(|| arrays::signed(&self.made_offsets(py, unit, trim)?))
+        entry(|| arrays::signed(&self.compute_offsets(py, unit, trim)?))
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {

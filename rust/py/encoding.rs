@@ -134,7 +134,7 @@ impl PyEncoding {
     /// An encoding of which all is known.
     pub fn whole(py: Python<'_>, encoding: Encoding, spelling: Spelling, texts: Vec<Text>) -> PyResult<Self> {
         let Encoding { ids, spans, type_ids, special_mask, second, source_texts } = encoding;
-        let made = Self {
+        let encoding = Self {
             n_ids: ids.len(),
             ids: arrays::read_only(py, ids)?.unbind(),
             second: Some(second).filter(|second| !second.is_empty()),
@@ -148,10 +148,10 @@ impl PyEncoding {
             resume_point: OnceLock::new(),
         };
         // There was nothing.
-        let _ = made.traces.set(py, (KeptSpans::new(py, spans.unwrap_or_default())?, source_texts));
-        let _ = made.type_ids.set(py, arrays::whole_numbers(py, type_ids)?.unbind());
-        let _ = made.special_mask.set(py, arrays::read_only(py, special_mask)?.unbind());
-        Ok(made)
+        let _ = encoding.traces.set(py, (KeptSpans::new(py, spans.unwrap_or_default())?, source_texts));
+        let _ = encoding.type_ids.set(py, arrays::whole_numbers(py, type_ids)?.unbind());
+        let _ = encoding.special_mask.set(py, arrays::read_only(py, special_mask)?.unbind());
+        Ok(encoding)
     }
 
     /// The earlier encoding that a longer text continues, if `tokenizer` made this one of one text.
@@ -336,7 +336,7 @@ impl PyEncoding {
     ) -> PyResult<Bound<'py, PyArray2<i64>>> {
         entry(|| match &self.spelling {
             Spelling::Row(batch) => batch.get().offsets(py, unit, trim),
-            _ => arrays::signed(&self.made_offsets(py, unit, trim)?),
+            _ => arrays::signed(&self.compute_offsets(py, unit, trim)?),
         })
     }
 

@@ -13,7 +13,7 @@ use super::progress::run;
 use super::report::{PyTrainReport, Trained};
 use super::source::Documents;
 use super::tokenizer::PyTokenizer;
-use crate::corpus::word_counts::StretchCounts;
+use crate::corpus::word_counts::SuperwordCounts;
 use crate::corpus::{FileOptions, Source, url_of};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
@@ -67,7 +67,7 @@ pub(super) fn options(
 /// Input that is read several times.
 pub(super) enum Input<'a, 'py> {
     Text(&'a Text<'a, 'py>),
-    Counts(Box<StretchCounts>),
+    Counts(Box<SuperwordCounts>),
 }
 
 /// Text that can be read again.
@@ -144,11 +144,11 @@ impl Input<'_, '_> {
 /// Counts of stretches as the input, and the counted pieces of it.
 pub(super) fn count_pieces(
     py: Python<'_>,
-    counts: StretchCounts,
+    counts: SuperwordCounts,
     is_list: bool,
     (reading, min_count): (&Reading<'_>, u64),
     progress: Option<&Py<PyAny>>,
-) -> PyResult<(Corpus, StretchCounts)> {
+) -> PyResult<(Corpus, SuperwordCounts)> {
     let started = Instant::now();
     if reading.sample.is_some() {
         let reason = "it samples documents, which counts do not hold; pass it to count".to_owned();

@@ -26,7 +26,7 @@ use super::superwords;
 use super::text::maybe_names;
 use super::tokenizer::PyTokenizer;
 use super::train_sentencepiece::{self, GivenOptions};
-use crate::corpus::word_counts::StretchCounts;
+use crate::corpus::word_counts::SuperwordCounts;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
@@ -384,7 +384,7 @@ pub(super) fn train_bpe(
         let mut pipeline = given.pipeline(asked.as_ref(), usual)?;
         let (given, stretches) = match given {
             Given::Counts { parts, is_list, .. } if of_stretches => {
-                (None, Some((StretchCounts::new(parts)?, is_list)))
+                (None, Some((SuperwordCounts::new(parts)?, is_list)))
             }
             given => (Some(given), None),
         };

@@ -47,7 +47,7 @@ struct Settings<'a> {
 /// The output of one thread.
 struct Thread<S> {
     sink: S,
-    made: ThreadOutput,
+    output: ThreadOutput,
 }
 
 impl Tokenizer {
@@ -96,8 +96,8 @@ impl Tokenizer {
         }
         // The white space that offsets leave out by the file may depend on source texts.
         let source_texts = self.template.trim_offsets != TrimOffsets::No;
-        let made = self.run(texts, options, source_texts, || Spans::new(source_texts), progress)?;
-        put_together(made, true)
+        let threads = self.run(texts, options, source_texts, || Spans::new(source_texts), progress)?;
+        put_together(threads, true)
     }
 
     /// The number of ids of each text.
@@ -111,8 +111,8 @@ impl Tokenizer {
         let texts = memory::collected(texts.iter().map(Into::into))?;
         let options = EncodeOptions { spans: false, ..options };
         let count = |options| {
-            let mut made = self.run(&texts, options, false, Count::default, &mut Progress::silent())?;
-            let (_, row_offsets) = in_order(&mut made)?;
+            let mut threads = self.run(&texts, options, false, Count::default, &mut Progress::silent())?;
+            let (_, row_offsets) = in_order(&mut threads)?;
             memory::collected(row_offsets.windows(2).map(|row| (row[1] - row[0]) as u64))
         };
         if self.template.holds_text_once() {
@@ -150,14 +150,14 @@ impl Tokenizer {
         let pending = PendingParts::default();
         let mut settings = Settings { limits, policy, options, cutting, pending, before, after };
         let jobs = self.jobs(texts, &settings.cutting, &settings.policy)?;
-        let made = self.run_jobs(texts, &jobs, n_threads, &settings, &sink, progress)?;
-        if settings.cutting.split_points().is_some() && made.iter().any(ThreadOutput::is_beyond_limits) {
+        let threads = self.run_jobs(texts, &jobs, n_threads, &settings, &sink, progress)?;
+        if settings.cutting.split_points().is_some() && threads.iter().any(ThreadOutput::is_beyond_limits) {
             // The whole may be within the limit that a part is not.
             settings.cutting = Cutting::Never;
             let jobs = self.jobs(texts, &settings.cutting, &settings.policy)?;
             return self.run_jobs(texts, &jobs, n_threads, &settings, &sink, progress);
         }
-        Ok(made)
+        Ok(threads)
     }
 
     fn run_jobs<S: Sink>(
@@ -173,7 +173,7 @@ impl Tokenizer {
         let stopped = AtomicBool::new(false);
         let work = |tick: &mut dyn FnMut(usize) -> Result<()>| -> ThreadOutput {
             settings.policy.lend(|worker| {
-                let mut thread = Thread { sink: sink(), made: ThreadOutput::default() };
+                let mut thread = Thread { sink: sink(), output: ThreadOutput::default() };
                 while !stopped.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= jobs.len() {
@@ -181,13 +181,13 @@ impl Tokenizer {
                     }
                     let done = self.run_job(texts, (number, jobs), settings, worker, &mut thread);
                     if let Err(error) = done.and_then(|()| tick(number)) {
-                        thread.made.failed = Some((number, error));
+                        thread.output.failed = Some((number, error));
                         // All jobs before this one are taken by now, and will be done.
                         stopped.store(true, Ordering::Relaxed);
                         break;
                     }
                 }
-                ThreadOutput { arrays: thread.sink.into_arrays(), ..thread.made }
+                ThreadOutput { arrays: thread.sink.into_arrays(), ..thread.output }
             })
         };
         let n_threads = n_threads.min(jobs.len()).max(1);
@@ -195,7 +195,7 @@ impl Tokenizer {
         let own = || work(&mut |number| progress.tick(Stage::Encode, number as u64, n_jobs));
         parallel::shared(n_threads, own, |_| work(&mut |_| Ok(())))
             .into_iter()
-            .map(|made| made.map_err(|_| Error::Internal("an encoding thread panicked".into())))
+            .map(|output| output.map_err(|_| Error::Internal("an encoding thread panicked".into())))
             .collect()
     }
 
@@ -336,15 +336,15 @@ impl<S: Sink> Thread<S> {
     fn end_row(&mut self, ends: bool, settings: &Settings<'_>) -> Result<()> {
         if ends {
             self.sink.put(&settings.after, [0, 0])?;
-            memory::push(&mut self.made.row_ends, self.sink.place().id)?;
+            memory::push(&mut self.output.row_ends, self.sink.place().id)?;
         }
         Ok(())
     }
 
     /// Notes that a job is done.
     fn end_job(&mut self, number: usize) -> Result<()> {
-        let extent = Extent { n_ids: self.sink.place().id, n_rows: self.made.row_ends.len() };
-        memory::push(&mut self.made.jobs, (number, extent))
+        let extent = Extent { n_ids: self.sink.place().id, n_rows: self.output.row_ends.len() };
+        memory::push(&mut self.output.jobs, (number, extent))
     }
 }
 
@@ -424,26 +424,27 @@ struct JobOutput {
 ///
 /// # Errors
 /// That of the first job that failed.
-fn in_order(made: &mut [ThreadOutput]) -> Result<(Vec<JobOutput>, Vec<usize>)> {
-    let failed = made.iter_mut().filter_map(|made| made.failed.take());
+fn in_order(threads: &mut [ThreadOutput]) -> Result<(Vec<JobOutput>, Vec<usize>)> {
+    let failed = threads.iter_mut().filter_map(|output| output.failed.take());
     if let Some((_, error)) = failed.min_by_key(|(job, _)| *job) {
         return Err(error);
     }
-    let mut outputs = memory::reserved(made.iter().map(|made| made.jobs.len()).sum())?;
-    for (thread, made) in made.iter().enumerate() {
+    let mut outputs = memory::reserved(threads.iter().map(|output| output.jobs.len()).sum())?;
+    for (thread, output) in threads.iter().enumerate() {
         let mut before = Extent::default();
-        for &(job, end) in &made.jobs {
+        for &(job, end) in &output.jobs {
             let (ids, rows) = (before.n_ids..end.n_ids, before.n_rows..end.n_rows);
             outputs.push(JobOutput { job, thread, ids, rows });
             before = end;
         }
     }
     outputs.sort_unstable_by_key(|output| output.job);
-    let mut row_offsets = memory::reserved(1 + made.iter().map(|made| made.row_ends.len()).sum::<usize>())?;
+    let mut row_offsets =
+        memory::reserved(1 + threads.iter().map(|output| output.row_ends.len()).sum::<usize>())?;
     row_offsets.push(0);
     let mut start = 0;
     for JobOutput { thread, ids, rows, .. } in &outputs {
-        let ends = &made[*thread].row_ends[rows.clone()];
+        let ends = &threads[*thread].row_ends[rows.clone()];
         row_offsets.extend(ends.iter().map(|end| start + end - ids.start));
         start += ids.len();
     }
@@ -455,20 +456,20 @@ fn in_order(made: &mut [ThreadOutput]) -> Result<(Vec<JobOutput>, Vec<usize>)> {
 /// # Errors
 /// That of the first job that failed; [`Error::Memory`] where there is not
 /// enough for all ids.
-fn put_together(mut made: Vec<ThreadOutput>, with_spans: bool) -> Result<EncodingBatch> {
-    let (outputs, row_offsets) = in_order(&mut made)?;
-    if let [only] = &mut made[..] {
+fn put_together(mut threads: Vec<ThreadOutput>, with_spans: bool) -> Result<EncodingBatch> {
+    let (outputs, row_offsets) = in_order(&mut threads)?;
+    if let [only] = &mut threads[..] {
         let Arrays { mut ids, mut spans, source_texts } = std::mem::take(&mut only.arrays);
         ids.shrink_to_fit();
         spans.shrink_to_fit();
         let spans = with_spans.then_some(spans);
         return Ok(EncodingBatch { ids, row_offsets, spans, source_texts });
     }
-    let ids = gathered(&made, &outputs, |arrays| &arrays.ids)?;
-    let spans = if with_spans { Some(gathered(&made, &outputs, |arrays| &arrays.spans)?) } else { None };
+    let ids = gathered(&threads, &outputs, |arrays| &arrays.ids)?;
+    let spans = if with_spans { Some(gathered(&threads, &outputs, |arrays| &arrays.spans)?) } else { None };
     let (mut source_texts, mut done) = (SourceTexts::default(), 0);
     for JobOutput { thread, ids, .. } in &outputs {
-        for (place, text) in made[*thread].arrays.source_texts.within(ids.clone()) {
+        for (place, text) in threads[*thread].arrays.source_texts.within(ids.clone()) {
             source_texts.push(done + place - ids.start, text.as_bytes())?;
         }
         done += ids.len();
@@ -478,7 +479,7 @@ fn put_together(mut made: Vec<ThreadOutput>, with_spans: bool) -> Result<Encodin
 
 /// The contents of the outputs, one after the other, copied by as many threads.
 fn gathered<T: Copy + Default + Send + Sync>(
-    made: &[ThreadOutput],
+    threads: &[ThreadOutput],
     outputs: &[JobOutput],
     array: impl Fn(&Arrays) -> &[T],
 ) -> Result<Vec<T>> {
@@ -487,12 +488,12 @@ fn gathered<T: Copy + Default + Send + Sync>(
     // cannot be refused without an abort.
     drop(memory::reserved::<T>(n)?);
     let mut all = vec![T::default(); n];
-    let mut parts: Vec<Vec<(&mut [T], &[T])>> = made.iter().map(|_| Vec::new()).collect();
+    let mut parts: Vec<Vec<(&mut [T], &[T])>> = threads.iter().map(|_| Vec::new()).collect();
     let (mut rest, mut done) = (&mut all[..], 0);
     for JobOutput { thread, ids, .. } in outputs {
         let (to, after) = std::mem::take(&mut rest).split_at_mut(ids.len());
         let part = (done * parts.len() / n.max(1)).min(parts.len() - 1);
-        parts[part].push((to, &array(&made[*thread].arrays)[ids.clone()]));
+        parts[part].push((to, &array(&threads[*thread].arrays)[ids.clone()]));
         (rest, done) = (after, done + ids.len());
     }
     parallel::each(parts, |part| part.into_iter().for_each(|(to, from)| to.copy_from_slice(from)));

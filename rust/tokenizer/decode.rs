@@ -115,12 +115,12 @@ impl Tokenizer {
     fn table(&self, skip_special: bool) -> Option<&TokenTable> {
         let known = if skip_special { &self.tables.without_special } else { &self.tables.all };
         if known.get().is_none() {
-            let _ = known.set(self.made_table(skip_special));
+            let _ = known.set(self.compute_table(skip_special));
         }
         known.get()?.as_ref()
     }
 
-    fn made_table(&self, skip_special: bool) -> Option<TokenTable> {
+    fn compute_table(&self, skip_special: bool) -> Option<TokenTable> {
         let settled = self.decoder.settled()?;
         let mut state = settled.clone();
         Some(TokenTable::new(self.max_id() as usize + 1, |id, out| {

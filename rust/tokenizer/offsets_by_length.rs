@@ -155,12 +155,12 @@ impl Tokenizer {
 
     fn lengths(&self) -> Option<&Lengths> {
         if self.lengths.get().is_none() {
-            let _ = self.lengths.set(self.made_lengths());
+            let _ = self.lengths.set(self.compute_lengths());
         }
         self.lengths.get()?.as_ref()
     }
 
-    fn made_lengths(&self) -> Option<Lengths> {
+    fn compute_lengths(&self) -> Option<Lengths> {
         Some(Lengths {
             added: self.added_to_text()?,
             bytes: OnceLock::new(),

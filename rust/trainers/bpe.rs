@@ -19,12 +19,12 @@ use crate::trainers::checkpoint::Checkpoint;
 use crate::trainers::pair_merging::by_count::ByCount;
 pub use crate::trainers::pair_merging::by_count::TieBreak;
 use crate::trainers::pair_merging::layout::SymbolLayout;
-use crate::trainers::pair_merging::merger::{Made, Reuse};
+use crate::trainers::pair_merging::merger::{Reuse, SavedMerges};
 use crate::trainers::pair_merging::symbols::{FirstSymbols, SymbolOptions};
 use crate::trainers::pair_merging::tokens::Tokens;
 use crate::trainers::pair_merging::{Limits, Start, by_weight};
 pub use crate::trainers::pair_merging::{Merge, MergeStop, TrainedMerges, Unit};
-use crate::trainers::replay::{self, Replay, Written};
+use crate::trainers::replay::{self, Replay};
 use crate::vocab::TokenId;
 pub use sentencepiece::{PieceKind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer, TrainedPiece};
 
@@ -237,8 +237,8 @@ impl BpeTrainer {
         let adds_none = self.extend.as_ref().is_some_and(|base| base.tokens.len() == tokens.len());
         limits.check(tokens.len() + usize::from(adds_none))?;
         let is_literal = self.tie_break == TieBreak::HuggingFace && self.extend.is_none();
-        let made = Made::before(checkpoint, tokens.len());
-        let layout = if self.extend.is_none() && made.merges.is_empty() {
+        let saved = SavedMerges::before(checkpoint, tokens.len());
+        let layout = if self.extend.is_none() && saved.merges.is_empty() {
             SymbolLayout::new(&pieces, &symbols, progress)?
         } else {
             let mut replay = Replay::new(is_literal);
@@ -246,14 +246,10 @@ impl BpeTrainer {
                 base.check_ids()?;
                 replay.add_stage(base.merges.iter().copied());
             }
-            replay.add(&made.merges);
+            replay.add(&saved.merges);
             let (base, size) = (self.extend.is_some(), limits.vocab_size as u64);
-            let done = (tokens.len() + made.merges.len()) as u64;
-            let written = Written {
-                pieces: &pieces,
-                symbols: |piece: &[u8], f: &mut dyn FnMut(Option<TokenId>)| symbols.for_each(piece, f),
-                unknown_breaks: symbols.unknown_breaks,
-            };
+            let done = (tokens.len() + saved.merges.len()) as u64;
+            let written = replay::written(&pieces, &symbols);
             // Tokens of the base have the lengths with which they first occur.
             let seen = |stage, ids: &[TokenId], lens: &[u32], _| {
                 if base && stage == 0 {
@@ -261,12 +257,12 @@ impl BpeTrainer {
                 }
             };
             let layout = replay.layout(written, seen, (done, size), progress)?;
-            replay::add_tokens(&mut tokens, &made.merges)?;
+            replay::add_tokens(&mut tokens, &saved.merges)?;
             layout
         };
         drop(pieces);
         let reuse = if is_literal { Reuse::Literal } else { Reuse::Merge };
-        let start = Start { tokens, symbols, layout, limits, made };
+        let start = Start { tokens, symbols, layout, limits, saved };
         start.train(ByCount::new(self.tie_break), reuse, progress)
     }
 }

@@ -33,7 +33,7 @@ use crate::vocab::TokenId;
 pub use crate::vocab::Unit;
 use layout::SymbolLayout;
 pub(crate) use literal::last_of_each;
-use merger::Made;
+use merger::SavedMerges;
 use symbols::FirstSymbols;
 use tokens::Tokens;
 use window::Order;
@@ -129,7 +129,7 @@ pub(crate) struct Start<'a> {
     pub(crate) symbols: FirstSymbols,
     pub(crate) layout: SymbolLayout,
     pub(crate) limits: Limits,
-    pub(crate) made: Made<'a>,
+    pub(crate) saved: SavedMerges<'a>,
 }
 
 impl Start<'_> {
@@ -143,9 +143,9 @@ impl Start<'_> {
         reuse: merger::Reuse,
         progress: &mut Progress,
     ) -> Result<TrainedMerges> {
-        let Self { mut tokens, symbols, mut layout, limits, made } = self;
-        let n_initial = made.n_initial;
-        let (merges, stop) = merger::run(order, &mut layout, &mut tokens, &limits, reuse, made, progress)?;
+        let Self { mut tokens, symbols, mut layout, limits, saved } = self;
+        let n_initial = saved.n_initial;
+        let (merges, stop) = merger::run(order, &mut layout, &mut tokens, &limits, reuse, saved, progress)?;
         progress.report(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)?;
         let (tokens, special_tokens) = tokens.into_parts();
         Ok(TrainedMerges { tokens, special_tokens, merges, n_initial, stop, dropped: symbols.into_dropped() })

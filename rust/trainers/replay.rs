@@ -14,6 +14,7 @@ use crate::models::bpe::{Merged, PairTable, Symbols};
 use crate::progress::{Progress, Stage};
 use crate::trainers::pair_merging::Merge;
 use crate::trainers::pair_merging::layout::SymbolLayout;
+use crate::trainers::pair_merging::symbols::FirstSymbols;
 use crate::trainers::pair_merging::tokens::Tokens;
 use crate::vocab::TokenId;
 
@@ -27,6 +28,18 @@ pub(super) struct Written<'a, F> {
     pub(super) symbols: F,
     /// Whether an unknown symbol ends a run.
     pub(super) unknown_breaks: bool,
+}
+
+/// Pieces in the initial symbols of an alphabet.
+pub(super) fn written<'a>(
+    pieces: &'a [(&'a [u8], u64)],
+    symbols: &'a FirstSymbols,
+) -> Written<'a, impl Fn(&[u8], &mut dyn FnMut(Option<TokenId>)) -> Result<()> + 'a> {
+    Written {
+        pieces,
+        symbols: move |piece: &[u8], f: &mut dyn FnMut(Option<TokenId>)| symbols.for_each(piece, f),
+        unknown_breaks: symbols.unknown_breaks,
+    }
 }
 
 /// Merges to make, in stages.

@@ -42,7 +42,7 @@ use crate::trainers::bpe::{BpeTrainer, Merge, MergeStop, TrainedMerges, Unit};
 use crate::trainers::checkpoint::{Checkpoint, Purpose};
 use crate::trainers::pair_merging::by_count::ByCount;
 use crate::trainers::pair_merging::layout::SymbolLayout;
-use crate::trainers::pair_merging::merger::{self, Made, Reuse};
+use crate::trainers::pair_merging::merger::{self, Reuse, SavedMerges};
 use crate::trainers::pair_merging::pairs::{Candidate, Pairs};
 use crate::trainers::pair_merging::tokens::Tokens;
 use crate::trainers::pair_merging::window::{Next, Order};
@@ -281,7 +281,7 @@ impl SuperwordTraining {
         })
     }
 
-    /// Reads the source of [`StretchCounts`](crate::corpus::word_counts::StretchCounts) instead of text.
+    /// Reads the source of [`SuperwordCounts`](crate::corpus::word_counts::SuperwordCounts) instead of text.
     #[must_use]
     pub fn of_counts(mut self) -> Self {
         self.of_counts = true;
@@ -451,22 +451,22 @@ impl SuperwordTraining {
                 tokens.set_length(id as TokenId, token.len());
             }
         }
-        let made = Made::before(checkpoint, n_first);
-        let done = (tokens.len() + made.merges.len()) as u64;
-        let mut layout = layout_of(segments, &made.merges, (done, self.vocab_size as u64), progress)?;
-        replay::add_tokens(&mut tokens, &made.merges)?;
+        let saved = SavedMerges::before(checkpoint, n_first);
+        let done = (tokens.len() + saved.merges.len()) as u64;
+        let mut layout = layout_of(segments, &saved.merges, (done, self.vocab_size as u64), progress)?;
+        replay::add_tokens(&mut tokens, &saved.merges)?;
         let order = ByCount::new(self.order);
         let (merges, stop) = match self.options.begin {
             SuperwordBegin::At(_) => {
                 let limits = Limits::new(self.vocab_size, self.least, self.threads);
-                merger::run(order, &mut layout, &mut tokens, &limits, Reuse::Skip, made, progress)?
+                merger::run(order, &mut layout, &mut tokens, &limits, Reuse::Skip, saved, progress)?
             }
             SuperwordBegin::Auto => {
                 let limits = Limits::new(n_first + budget, self.least, self.threads);
                 let mut race = Race::new(&self.first, budget);
-                race.n_super = made.merges.len();
+                race.n_super = saved.merges.len();
                 let order = Competing { order, race };
-                merger::run(order, &mut layout, &mut tokens, &limits, Reuse::Skip, made, progress)?
+                merger::run(order, &mut layout, &mut tokens, &limits, Reuse::Skip, saved, progress)?
             }
         };
         let is_full = matches!(stop, MergeStop::VocabFull | MergeStop::NoGain);

@@ -7,11 +7,12 @@
 //! The implementation differs. Words are cut where no piece may cross (`sentencepiece_rules`),
 //! substrings are searched in the distinct segments that result (`seeds`), and each pass over the
 //! corpus reads flat arrays (`lattices`). All sums are f64 in an order that does not depend on
-//! threads (`team`), with a portable logarithm (`logarithm`), so the result has the same bytes on
+//! threads (`blocks`), with a portable logarithm (`logarithm`), so the result has the same bytes on
 //! every run and machine.
 //!
 //! Source: Kudo 2018, "Subword Regularization"; google/sentencepiece 0.2.3.
 
+mod blocks;
 mod expectation;
 mod finish;
 mod followers;
@@ -21,7 +22,6 @@ mod model;
 mod prune;
 mod seeds;
 mod single;
-mod team;
 
 use std::fmt::Debug;
 use std::path::Path;

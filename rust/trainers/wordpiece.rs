@@ -24,12 +24,12 @@ use crate::progress::{Progress, Stage};
 use crate::trainers::checkpoint::Checkpoint;
 use crate::trainers::pair_merging::by_count::{ByCount, TieBreak};
 use crate::trainers::pair_merging::layout::SymbolLayout;
-use crate::trainers::pair_merging::merger::{Made, Reuse};
+use crate::trainers::pair_merging::merger::{Reuse, SavedMerges};
 use crate::trainers::pair_merging::symbols::{FirstSymbols, SymbolOptions};
 use crate::trainers::pair_merging::tokens::Tokens;
 use crate::trainers::pair_merging::{Limits, Start, Unit, by_weight};
 pub use crate::trainers::pair_merging::{Merge, MergeStop, TrainedMerges};
-use crate::trainers::replay::{self, Replay, Written};
+use crate::trainers::replay::{self, Replay};
 use crate::vocab::TokenId;
 use by_score::ByScore;
 use score::{Likelihood, Pmi};
@@ -225,22 +225,18 @@ impl WordPieceTrainer {
         let symbols = FirstSymbols::new(options, &pieces, &mut tokens, progress)?;
         let limits = Limits::new(self.vocab_size, self.min_frequency, self.threads);
         limits.check(tokens.len())?;
-        let made = Made::before(checkpoint, tokens.len());
+        let saved = SavedMerges::before(checkpoint, tokens.len());
         let mut counts = match self.score {
             Score::Frequency => Vec::new(),
             Score::Likelihood | Score::Pmi => count_symbols(&symbols, tokens.len(), &pieces, progress)?,
         };
-        let layout = if made.merges.is_empty() {
+        let layout = if saved.merges.is_empty() {
             SymbolLayout::new(&pieces, &symbols, progress)?
         } else {
-            replay::add_tokens(&mut tokens, &made.merges)?;
+            replay::add_tokens(&mut tokens, &saved.merges)?;
             let mut replay = Replay::new(self.score == Score::Frequency);
-            replay.add(&made.merges);
-            let written = Written {
-                pieces: &pieces,
-                symbols: |piece: &[u8], f: &mut dyn FnMut(Option<TokenId>)| symbols.for_each(piece, f),
-                unknown_breaks: symbols.unknown_breaks,
-            };
+            replay.add(&saved.merges);
+            let written = replay::written(&pieces, &symbols);
             if self.score != Score::Frequency {
                 counts = vec![0; tokens.len()];
             }
@@ -254,7 +250,7 @@ impl WordPieceTrainer {
             replay.layout(written, seen, (tokens.len() as u64, limits.vocab_size as u64), progress)?
         };
         drop(pieces);
-        let start = Start { tokens, symbols, layout, limits, made };
+        let start = Start { tokens, symbols, layout, limits, saved };
         match self.score {
             Score::Frequency => start.train(ByCount::new(TieBreak::HuggingFace), Reuse::Literal, progress),
             Score::Likelihood => {

@@ -20,7 +20,7 @@ pub(super) fn as_strip(decoder: &SentencePieceDecoder, vocab: &Vocab) -> (u32, V
     };
     let (mut marked, mut doubled) = (false, false);
     // The token of the byte 0x20 decodes to a space without a `▁`.
-    let mut spaced = !decoder.bytes.is_empty();
+    let mut has_space = !decoder.bytes.is_empty();
     for (_, piece) in vocab.iter().filter(|(id, piece)| is_written(*id, piece)) {
         spaced |= piece.starts_with(b" ");
         if let Some(rest) = piece.strip_prefix(&SPACE_MARK_BYTES) {
@@ -41,7 +41,7 @@ pub(super) fn as_strip(decoder: &SentencePieceDecoder, vocab: &Vocab) -> (u32, V
              as a token begins with two",
         );
     }
-    if strip > 0 && spaced {
+    if strip > 0 && has_space {
         differences.push("decoding leaves out a space at the start of a text even if no ▁ was added there");
     }
     (strip, differences)

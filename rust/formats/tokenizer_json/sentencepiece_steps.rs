@@ -25,8 +25,8 @@ pub(super) fn steps(options: &SentencePieceOptions) -> Result<Vec<Normalizer>> {
     }
     // SentencePiece removes no spaces in user-defined strings, as the steps would. (It writes them as
     // marks there, as the steps do.)
-    let spaced = |text: &&String| options.remove_extra_whitespaces && text.contains([' ', SPACE_MARK]);
-    if let Some(text) = options.user_defined.iter().find(spaced) {
+    let loses_spaces = |text: &&String| options.remove_extra_whitespaces && text.contains([' ', SPACE_MARK]);
+    if let Some(text) = options.user_defined.iter().find(loses_spaces) {
         return refuse(&format!(
             "the spaces of the user-defined piece {text:?}, which stay when all other spaces are dropped"
         ));

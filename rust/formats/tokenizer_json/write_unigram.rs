@@ -106,11 +106,11 @@ fn knows_all_characters(model: &Unigram) -> bool {
         let used = model.vocab().iter().filter(|(id, _)| is_in_text(model, *id));
         used.map(|(_, piece)| String::from_utf8_lossy(piece))
     };
-    let alone = |piece: Cow<'_, str>| {
+    let single_char = |piece: Cow<'_, str>| {
         let mut chars = piece.chars();
         chars.next().filter(|_| chars.next().is_none())
     };
-    let known: HashSet<char> = pieces().filter_map(alone).collect();
+    let known: HashSet<char> = pieces().filter_map(single_char).collect();
     pieces().all(|piece| piece.chars().all(|c| known.contains(&c)))
 }
 

@@ -71,9 +71,9 @@ impl Bpe {
         }
         let mut found = Vec::new();
         while let Some(id) = open.pop() {
-            let made = results.remove(&id).unwrap_or_default();
-            found.extend_from_slice(&made);
-            open.extend(made);
+            let formed = results.remove(&id).unwrap_or_default();
+            found.extend_from_slice(&formed);
+            open.extend(formed);
         }
         found
     }

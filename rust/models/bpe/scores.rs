@@ -45,8 +45,8 @@ pub(super) struct Scored {
     pub(super) unused: HashSet<TokenId>,
 }
 
-/// What [`Scored::make`] makes.
-pub(super) struct Made {
+/// The tables of [`Scored::make`].
+pub(super) struct ScoredTables {
     pub(super) scored: Scored,
     pub(super) pairs: PairTable,
     /// All that can be in a text: pieces, and characters that are none.
@@ -60,7 +60,7 @@ impl Scored {
         scores: &[f32],
         options: &BpeOptions,
         reserved: &HashSet<TokenId>,
-    ) -> Result<Made> {
+    ) -> Result<ScoredTables> {
         check(vocab, scores, options)?;
         let user: HashSet<TokenId> = options.user_defined.iter().copied().collect();
         // Of one character, an unused piece has no parts: it is unknown.
@@ -100,7 +100,7 @@ impl Scored {
             }
         }
         let user_defined = matcher(vocab, options)?;
-        Ok(Made { scored: Self { limit, basic, others, user_defined, unused }, pairs, symbols })
+        Ok(ScoredTables { scored: Self { limit, basic, others, user_defined, unused }, pairs, symbols })
     }
 
     /// Gives the space the symbol of a mark.

@@ -50,16 +50,16 @@ impl Bpe {
             return None;
         }
         self.vocab.check_room().ok()?;
-        let mut made = Self { cuts_words: false, ..self.clone() };
-        match &mut made.scored {
+        let mut marking = Self { cuts_words: false, ..self.clone() };
+        match &mut marking.scored {
             Some(scored) => scored.take_space_for(SPACE_MARK),
-            None => made.symbols.chars.set(usize::from(b' '), mark),
+            None => marking.symbols.chars.set(usize::from(b' '), mark),
         }
-        if let Some(boundaries) = &mut made.boundaries {
+        if let Some(boundaries) = &mut marking.boundaries {
             let tokens = self.vocab.iter().filter_map(|(_, token)| std::str::from_utf8(token).ok());
             boundaries.take_space_for(SPACE_MARK, tokens.filter(|token| token.contains(SPACE_MARK)));
         }
-        Some(made)
+        Some(marking)
     }
 }
 

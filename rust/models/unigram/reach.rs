@@ -28,8 +28,8 @@ impl Unigram {
         if !changes {
             return Ok(None);
         }
-        let made = Self::new(self.vocab.clone(), self.scores.clone(), options)?;
-        Ok(Some(Self { excluded: specials.to_vec(), ..made }))
+        let model = Self::new(self.vocab.clone(), self.scores.clone(), options)?;
+        Ok(Some(Self { excluded: specials.to_vec(), ..model }))
     }
 
     /// Pieces that no text becomes: on their own text different pieces are better by so

@@ -56,7 +56,7 @@ impl Charsmap {
     /// # Errors
     /// [`Error::Option`], which lists the names, for an unknown name.
     pub fn published(name: &str) -> Result<Self> {
-        static MADE: [OnceLock<Charsmap>; 4] = [const { OnceLock::new() }; 4];
+        static PARSED: [OnceLock<Charsmap>; 4] = [const { OnceLock::new() }; 4];
         if name == IDENTITY {
             return Ok(Self::default());
         }
@@ -67,11 +67,11 @@ impl Charsmap {
                 reason: format!("SentencePiece's rules are {}", Self::names().collect::<Vec<_>>().join(", ")),
             });
         };
-        if let Some(made) = MADE[at].get() {
-            return Ok(made.clone());
+        if let Some(charsmap) = PARSED[at].get() {
+            return Ok(charsmap.clone());
         }
-        let made = Self::new(PUBLISHED[at].bytes.to_vec())?;
-        Ok(MADE[at].get_or_init(|| made).clone())
+        let charsmap = Self::new(PUBLISHED[at].bytes.to_vec())?;
+        Ok(PARSED[at].get_or_init(|| charsmap).clone())
     }
 
     /// The name of these rules, if they are a published set.

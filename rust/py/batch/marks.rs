@@ -46,7 +46,7 @@ impl PyEncodingBatch {
     /// read-only array of int64.
     #[getter]
     pub fn sequence_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        entry(|| self.made_sequence_ids(py))
+        entry(|| self.compute_sequence_ids(py))
     }
 
     /// The number of the word of each id in its text, and -1 for the template's tokens: a
@@ -54,7 +54,7 @@ impl PyEncodingBatch {
     /// what the pre-tokenizer cuts, which needs `offsets=True`.
     #[getter]
     pub fn word_ids(&self, py: Python<'_>) -> PyResult<Py<PyArray1<i64>>> {
-        entry(|| self.made_words(py))
+        entry(|| self.compute_words(py))
     }
 }
 
@@ -86,7 +86,7 @@ impl PyEncodingBatch {
     }
 
     /// The text that each id is of.
-    pub(super) fn made_sequence_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    pub(super) fn compute_sequence_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let sequences = self.with_rows(py, |rows| -> Result<_> {
             let mut sequences = memory::filled(rows.ids.len(), -1)?;
             for row in 0..rows.len() {
@@ -102,7 +102,7 @@ impl PyEncodingBatch {
     }
 
     /// The word of each id; kept once it was asked for.
-    pub(super) fn made_words(&self, py: Python<'_>) -> PyResult<Py<PyArray1<i64>>> {
+    pub(super) fn compute_words(&self, py: Python<'_>) -> PyResult<Py<PyArray1<i64>>> {
         if let Some(words) = self.words.get(py) {
             return Ok(words.clone_ref(py));
         }

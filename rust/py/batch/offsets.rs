@@ -35,7 +35,7 @@ struct InText {
 
 impl PyEncodingBatch {
     /// Start and end of each id, unsigned.
-    pub(super) fn made_offsets<'py>(
+    pub(super) fn compute_offsets<'py>(
         &self,
         py: Python<'py>,
         unit: OffsetUnit,
@@ -75,7 +75,7 @@ impl PyEncodingBatch {
 
     /// The ids of each text, the texts ascending.
     fn places(&self, py: Python<'_>) -> PyResult<Vec<InText>> {
-        let words = if self.are_words { Some(self.made_words(py)?) } else { None };
+        let words = if self.are_words { Some(self.compute_words(py)?) } else { None };
         let words: Option<Vec<i64>> = words
             .map(|words| crate::py::gil_slices::numbers(words.bind(py).as_any(), "int64"))
             .transpose()?;

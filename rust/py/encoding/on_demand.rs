@@ -24,13 +24,13 @@ impl PyEncoding {
     /// kept: nobody waits for another, whom a fork may have left behind.
     pub(super) fn traces<'a>(&'a self, py: Python<'a>) -> PyResult<&'a (KeptSpans, SourceTexts)> {
         if self.traces.get(py).is_none() {
-            let _ = self.traces.set(py, self.made_traces(py)?);
+            let _ = self.traces.set(py, self.compute_traces(py)?);
         }
         self.traces.get(py).ok_or_else(|| Error::Internal("an encoding lost its spans".to_owned()).into())
     }
 
     /// Start and end of each id, unsigned; of an encoding that is not a row.
-    pub(super) fn made_offsets<'py>(
+    pub(super) fn compute_offsets<'py>(
         &self,
         py: Python<'py>,
         unit: OffsetUnit,
@@ -79,7 +79,7 @@ impl PyEncoding {
         Ok(same_spans && (is_row(self) || is_row(other) || self.traces(py)?.1 == other.traces(py)?.1))
     }
 
-    fn made_traces(&self, py: Python<'_>) -> PyResult<(KeptSpans, SourceTexts)> {
+    fn compute_traces(&self, py: Python<'_>) -> PyResult<(KeptSpans, SourceTexts)> {
         let (Spelling::Tokenizer(tokenizer), Some(call)) = (&self.spelling, &self.call) else {
             return Err(Error::Internal("an encoding without its call".to_owned()).into());
         };

@@ -35,6 +35,18 @@ pub fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>
 }
 
 impl PyTokenizer {
+    /// The bytes that one list of ids decodes to.
+    fn bytes_of_ids(
+        &self,
+        py: Python<'_>,
+        ids: &Bound<'_, PyAny>,
+        skip_special: bool,
+        errors: Unknown,
+    ) -> PyResult<Vec<u8>> {
+        let ids = ids::of_tokenizer(ids, &self.tokenizer, errors)?;
+        off(py, ids.len() * 4, |_| self.tokenizer.decode_bytes(&ids, skip_special))
+    }
+
     /// The rows without the ids that have no token.
     fn known(&self, rows: Rows<'_, i64>) -> PyResult<(Vec<TokenId>, Vec<i64>)> {
         let (mut ids, mut row_offsets) = (Vec::new(), vec![0]);
@@ -92,11 +104,7 @@ impl PyTokenizer {
         skip_special_tokens: bool,
         errors: Unknown,
     ) -> PyResult<Bound<'py, PyString>> {
-        entry(|| {
-            let ids = ids::of_tokenizer(ids, &self.tokenizer, errors)?;
-            let bytes = off(py, ids.len() * 4, |_| self.tokenizer.decode_bytes(&ids, skip_special_tokens))?;
-            text(py, &bytes)
-        })
+        entry(|| text(py, &self.bytes_of_ids(py, ids, skip_special_tokens, errors)?))
     }
 
     /// The bytes of ids. Ids without a token raise an error, or are skipped with `errors="ignore"`.
@@ -109,11 +117,7 @@ impl PyTokenizer {
         skip_special_tokens: bool,
         errors: Unknown,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        entry(|| {
-            let ids = ids::of_tokenizer(ids, &self.tokenizer, errors)?;
-            let bytes = off(py, ids.len() * 4, |_| self.tokenizer.decode_bytes(&ids, skip_special_tokens))?;
-            byte_string(py, &bytes)
-        })
+        entry(|| byte_string(py, &self.bytes_of_ids(py, ids, skip_special_tokens, errors)?))
     }
 
     /// The texts of a batch, or of many lists of ids. Ids without a token raise an error, or are

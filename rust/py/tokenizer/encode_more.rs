@@ -58,8 +58,8 @@ impl PyTokenizer {
                 }
                 EarlierText::One(before) => before,
             };
-            if let Some(made) = self.encode_tail(py, encoding, before, text, call)? {
-                return Ok(made);
+            if let Some(encoding) = self.encode_tail(py, encoding, before, text, call)? {
+                return Ok(encoding);
             }
             let taken = Text::new(text, errors)?;
             let (before, input) = (before.input(py)?, taken.input(py)?);
@@ -159,11 +159,11 @@ impl PyTokenizer {
         text: Text,
         call: &Call,
     ) -> PyResult<PyEncoding> {
-        let made = PyEncoding::new(py, ids, None, self.tokenizer.clone(), vec![text], call.clone())?;
+        let encoding = PyEncoding::new(py, ids, None, self.tokenizer.clone(), vec![text], call.clone())?;
         if next.is_some() {
-            made.set_resume_point(next);
+            encoding.set_resume_point(next);
         }
-        Ok(made)
+        Ok(encoding)
     }
 }
 

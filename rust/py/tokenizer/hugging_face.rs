@@ -55,10 +55,10 @@ impl PyTokenizer {
                 )));
             };
             let json: String = to_str.call0()?.extract()?;
-            let made = Self::new(py.detach(|| loaded::from_bytes(json.as_bytes()))?, None);
+            let tokenizer = Self::new(py.detach(|| loaded::from_bytes(json.as_bytes()))?, None);
             match settings {
-                Some(settings) => made.settled(&settings),
-                None => Ok(made),
+                Some(settings) => tokenizer.apply_settings(&settings),
+                None => Ok(tokenizer),
             }
         })
     }

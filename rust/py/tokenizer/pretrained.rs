@@ -19,15 +19,15 @@ pub(super) const ROOM: &str = "sentitok.pretrained";
 impl PyTokenizer {
     /// A tokenizer derived from this one, with the same settings.
     pub(super) fn like(&self, py: Python<'_>, tokenizer: Tokenizer) -> PyResult<Self> {
-        let made = Self::from(tokenizer);
+        let tokenizer = Self::from(tokenizer);
         match &self.settings {
-            None => Ok(made),
-            Some(settings) => made.settled(settings.bind(py)),
+            None => Ok(tokenizer),
+            Some(settings) => tokenizer.apply_settings(settings.bind(py)),
         }
     }
 
     /// This tokenizer with the given settings.
-    pub(super) fn settled(self, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(super) fn apply_settings(self, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
         let padding = Padding::by_settings(&self.tokenizer, settings)?;
         Ok(Self { settings: Some(settings.clone().unbind()), padding, ..self })
     }
@@ -107,7 +107,7 @@ impl PyTokenizer {
                 )));
             }
             let report = self.report.as_ref().map(|report| report.clone_ref(py));
-            Self::new(self.tokenizer.clone(), report).settled(settings)
+            Self::new(self.tokenizer.clone(), report).apply_settings(settings)
         })
     }
 

@@ -22,7 +22,7 @@ pub use crate::sentencepiece_rules::{PieceOptions, TrainedPiece};
 use crate::trainers::checkpoint::Checkpoint;
 use crate::trainers::pair_merging::by_count::{ByCount, TieBreak};
 use crate::trainers::pair_merging::layout::SymbolLayout;
-use crate::trainers::pair_merging::merger::{self, Made, Reuse};
+use crate::trainers::pair_merging::merger::{self, Reuse, SavedMerges};
 use crate::trainers::pair_merging::tokens::Tokens;
 use crate::trainers::pair_merging::{Limits, Merge, MergeStop, by_weight};
 use crate::trainers::replay::{self, Replay, Written};
@@ -148,20 +148,20 @@ impl SentencePieceBpeTrainer {
 
         let mut tokens = Tokens::by_rules(rules);
         let ids = first_ids(&characters, &mut tokens);
-        let made = Made::before(checkpoint, tokens.len());
-        let mut layout = lay_out(&segments, &ids, &made.merges, progress)?;
+        let saved = SavedMerges::before(checkpoint, tokens.len());
+        let mut layout = lay_out(&segments, &ids, &saved.merges, progress)?;
         drop(segments);
-        replay::add_tokens(&mut tokens, &made.merges)?;
+        replay::add_tokens(&mut tokens, &saved.merges)?;
         let reserved: Vec<TrainedPiece> = self.pieces.reserved().collect();
         let limits = Limits::new(self.vocab_size - reserved.len(), self.min_frequency, self.threads);
         let order = ByCount::new(TieBreak::SentencePiece);
         let (merges, stop) =
-            merger::run(order, &mut layout, &mut tokens, &limits, Reuse::Skip, made, progress)?;
+            merger::run(order, &mut layout, &mut tokens, &limits, Reuse::Skip, saved, progress)?;
         progress.report(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)?;
 
-        let made = merges.iter().map(|merge| String::from_utf8_lossy(tokens.bytes(merge.id)).into_owned());
+        let merged = merges.iter().map(|merge| String::from_utf8_lossy(tokens.bytes(merge.id)).into_owned());
         let chars = characters.required.iter().map(|seen| seen.0.to_string());
-        let normal = made.chain(chars).enumerate();
+        let normal = merged.chain(chars).enumerate();
         let normal =
             normal.map(|(n, text)| TrainedPiece { text, score: -(n as f64), kind: PieceKind::Normal });
         let pieces = self.pieces.arranged(reserved.into_iter().chain(normal).collect())?;

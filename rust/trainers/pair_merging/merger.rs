@@ -22,8 +22,8 @@ pub(crate) enum Reuse {
     Literal,
 }
 
-/// The merges that are made, and where they are saved.
-pub(crate) struct Made<'a> {
+/// The merges made so far, and where they are saved.
+pub(crate) struct SavedMerges<'a> {
     /// At the start, those of a checkpoint, which `layout` and `tokens` contain already.
     pub(crate) merges: Vec<Merge>,
     /// The number of tokens before the first of them.
@@ -31,7 +31,7 @@ pub(crate) struct Made<'a> {
     pub(crate) checkpoint: Option<&'a mut Checkpoint>,
 }
 
-impl<'a> Made<'a> {
+impl<'a> SavedMerges<'a> {
     /// The merges of a checkpoint, if there are any.
     pub(crate) fn before(checkpoint: Option<&'a mut Checkpoint>, n_initial: usize) -> Self {
         let merges = checkpoint.as_deref().map(Checkpoint::merges).unwrap_or_default();
@@ -49,14 +49,14 @@ pub(crate) fn run<O: Order>(
     tokens: &mut Tokens,
     limits: &Limits,
     reuse: Reuse,
-    mut made: Made<'_>,
+    mut saved: SavedMerges<'_>,
     progress: &mut Progress,
 ) -> Result<(Vec<Merge>, MergeStop)> {
-    match merge_pairs(order, layout, tokens, limits, reuse, &mut made, progress) {
-        Ok(stop) => Ok((made.merges, stop)),
+    match merge_pairs(order, layout, tokens, limits, reuse, &mut saved, progress) {
+        Ok(stop) => Ok((saved.merges, stop)),
         Err(Error::Cancelled) => {
-            if let Some(checkpoint) = made.checkpoint {
-                checkpoint.save_merges(&made.merges)?;
+            if let Some(checkpoint) = saved.checkpoint {
+                checkpoint.save_merges(&saved.merges)?;
             }
             Err(Error::Cancelled)
         }
@@ -70,10 +70,10 @@ fn merge_pairs<O: Order>(
     tokens: &mut Tokens,
     limits: &Limits,
     reuse: Reuse,
-    made: &mut Made<'_>,
+    saved: &mut SavedMerges<'_>,
     progress: &mut Progress,
 ) -> Result<MergeStop> {
-    let Made { merges, n_initial, checkpoint } = made;
+    let SavedMerges { merges, n_initial, checkpoint } = saved;
     let mut window = PairWindow::new(order, limits);
     let mut rewriter = Rewriter::default();
     while tokens.len() < limits.vocab_size {
@@ -117,7 +117,7 @@ fn merge_pairs<O: Order>(
             rewriter.recount(layout, tokens, pair, id, &mut window)?;
         }
         rewriter.apply(tokens, pair, id, &mut window)?;
-        window.settle(pair);
+        window.counts_updated(pair);
         merges.push(Merge { left: best.left, right: best.right, id, count: best.count });
         if let Some(checkpoint) = checkpoint.as_deref_mut().filter(|checkpoint| checkpoint.is_due()) {
             checkpoint.save_merges(merges)?;

@@ -100,12 +100,12 @@ impl Scan<'_> {
         let share = self.layout.len().div_ceil(threads);
         let stopped = AtomicBool::new(false);
         let read_share = |n: usize, pause: &mut dyn FnMut() -> Result<()>| {
-            let mut made = empty();
+            let mut found = empty();
             let range = n * share..self.layout.len().min((n + 1) * share);
             self.read_range(range, pause, |position, left, right, weight| {
-                f(&mut made, position, left, right, weight)
+                f(&mut found, position, left, right, weight)
             })?;
-            Ok(made)
+            Ok(found)
         };
         let own = || {
             let first = read_share(0, &mut || self.tick(progress));
@@ -119,7 +119,7 @@ impl Scan<'_> {
             })
         };
         let failed = |_| Err(Error::Internal("a thread failed".to_owned()));
-        parallel::shared(threads, own, other).into_iter().map(|made| made.unwrap_or_else(failed)).collect()
+        parallel::shared(threads, own, other).into_iter().map(|found| found.unwrap_or_else(failed)).collect()
     }
 
     #[inline]

@@ -54,7 +54,7 @@ pub(crate) trait Order {
 
     /// Called when all counts of a merge are updated, so that the order can update the other pairs
     /// of the two symbols.
-    fn settle(&mut self, _pairs: &Pairs, _pair: (TokenId, TokenId)) {}
+    fn counts_updated(&mut self, _pairs: &Pairs, _pair: (TokenId, TokenId)) {}
 }
 
 /// Frequent pairs, and their order.
@@ -126,8 +126,8 @@ impl<O: Order> PairWindow<O> {
     }
 
     /// Notifies the order that all counts of a merge are updated.
-    pub(super) fn settle(&mut self, pair: (TokenId, TokenId)) {
-        self.order.settle(&self.pairs, pair);
+    pub(super) fn counts_updated(&mut self, pair: (TokenId, TokenId)) {
+        self.order.counts_updated(&self.pairs, pair);
     }
 
     /// Refills the window with rarer pairs; returns the reason to stop if there are none.

@@ -305,7 +305,7 @@ impl LanguagePairs {
             };
             Sketch::new(n_symbols.next_power_of_two().trailing_zeros().min(share).clamp(8, 18))
         };
-        let made = scan.read(
+        let of_threads = scan.read(
             progress,
             || (GroupCursor::new(&self.groups), self.no_tables::<Sketch>()),
             |(cursor, sketches), position, left, right, weight| {
@@ -320,7 +320,7 @@ impl LanguagePairs {
             },
         )?;
         let mut sums: Vec<Sketch> = (0..self.n_orders()).map(new).collect();
-        for (_, sketches) in made {
+        for (_, sketches) in of_threads {
             for (sum, sketch) in sums.iter_mut().zip(sketches) {
                 if let Some(sketch) = sketch {
                     sum.add_all(&sketch);
@@ -347,7 +347,7 @@ impl LanguagePairs {
         least: &[u64],
         progress: &mut Progress,
     ) -> Result<Frequent> {
-        let made = scan.read(
+        let of_threads = scan.read(
             progress,
             || (GroupCursor::new(&self.groups), self.no_tables::<FxHashMap<u64, u64>>()),
             |(cursor, tables), position, left, right, weight| {
@@ -367,7 +367,7 @@ impl LanguagePairs {
             },
         )?;
         let mut sums = self.no_tables::<FxHashMap<u64, u64>>();
-        for (_, tables) in made {
+        for (_, tables) in of_threads {
             for (sum, table) in sums.iter_mut().zip(tables) {
                 let Some(table) = table else { continue };
                 let Some(sum) = sum else {
@@ -409,7 +409,7 @@ impl LanguagePairs {
             filter.add(left, right, 1);
         }
         let n_languages = self.n_languages;
-        let made = scan.read(
+        let of_threads = scan.read(
             progress,
             || (GroupCursor::new(&self.groups), FxHashMap::<u32, StoredPair>::default()),
             |(cursor, found), position, left, right, weight| {
@@ -433,7 +433,8 @@ impl LanguagePairs {
             },
         )?;
         drop(numbers);
-        let mut threads: Vec<FxHashMap<u32, StoredPair>> = made.into_iter().map(|(_, found)| found).collect();
+        let mut threads: Vec<FxHashMap<u32, StoredPair>> =
+            of_threads.into_iter().map(|(_, found)| found).collect();
         for (number, &pair) in keys.iter().enumerate() {
             let mut whole = StoredPair::default();
             for found in &mut threads {

@@ -4,10 +4,10 @@
 //! Adds probabilities, not logarithms, so each lattice entry costs a multiplication instead of an
 //! exponential. Scaling by powers of two, which is exact, prevents underflow in long segments.
 
+use super::blocks;
 use super::lattices::{Lattice, Lattices};
 use super::logarithm::exp;
 use super::model::Model;
-use super::team;
 use crate::error::Result;
 
 /// 2 to the power of 256. Sums below its inverse are multiplied by it.
@@ -28,7 +28,7 @@ pub(super) fn expected(
     if let (Some(count), Some(first)) = (foreign, total.first_mut()) {
         *first = count as f64;
     }
-    team::in_order(
+    blocks::in_order(
         threads,
         lattices.n_blocks(),
         tick,
@@ -128,7 +128,7 @@ impl Sums {
         self.reached[0] = 1.0;
         let (mut place, mut scale) = (0, 0);
         for (start, &count) in lattice.counts.iter().enumerate() {
-            self.settle(start, &mut scale);
+            self.scale_up(start, &mut scale);
             let reached = self.reached[start];
             let places = place..place + usize::from(count);
             place = places.end;
@@ -140,12 +140,12 @@ impl Sums {
                 self.reached[start + 1] += reached * probabilities.unknown;
             }
         }
-        self.settle(len, &mut scale);
+        self.scale_up(len, &mut scale);
     }
 
     /// Scales up all sums from a position on if all are small, and records the scale of the
     /// position.
-    fn settle(&mut self, position: usize, scale: &mut u32) {
+    fn scale_up(&mut self, position: usize, scale: &mut u32) {
         if self.reached[position] < 1.0 / SCALE {
             let most = self.reached[position..].iter().take(usize::from(u8::MAX) + 1).copied();
             if most.reduce(f64::max).is_some_and(|most| most < 1.0 / SCALE) {

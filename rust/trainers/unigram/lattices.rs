@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::team;
+use super::blocks;
 use crate::error::Result;
 
 /// The number of blocks in which passes are shared, for any number of threads.
@@ -118,7 +118,7 @@ impl Lattices {
             let (counts, pieces, lens, places) = &mut *job;
             **places = close_up(counts, pieces, lens, numbers);
         };
-        team::each(threads, jobs.len(), &mut || Ok(()), || (), work)?;
+        blocks::each(threads, jobs.len(), &mut || Ok(()), || (), work)?;
         Ok(())
     }
 }

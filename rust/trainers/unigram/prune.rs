@@ -10,10 +10,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::blocks;
 use super::lattices::{GONE, Lattice, Lattices};
 use super::logarithm::ln;
 use super::model::Model;
-use super::team;
 use crate::error::Result;
 
 /// The pieces to keep: at most `most`, unless more than that cannot be segmented otherwise. For
@@ -28,7 +28,7 @@ pub(super) fn keep(
 ) -> Result<Vec<u32>> {
     let n = model.len();
     let seen: Vec<AtomicBool> = (0..n).map(|_| AtomicBool::new(false)).collect();
-    let paths = team::each(
+    let paths = blocks::each(
         threads,
         lattices.n_blocks(),
         tick,

@@ -13,11 +13,11 @@ use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::blocks;
 use super::followers::{Follower, MANY};
 use super::lattices::Lattices;
 use super::logarithm::ln;
 use super::model::Model;
-use super::team;
 use super::{Method, UnigramTrainer};
 use crate::error::{Error, Result};
 use crate::memory::{self, MakeRoom};
@@ -317,7 +317,7 @@ fn search(
             done.fetch_add(suffixes.len() as u64, Ordering::Relaxed);
         }
     };
-    let found = team::each(threads, buckets.len(), tick, || Ok(Vec::new()), work)?;
+    let found = blocks::each(threads, buckets.len(), tick, || Ok(Vec::new()), work)?;
     let mut all = Vec::new();
     for found in found {
         memory::extend(&mut all, &found?)?;

@@ -6,10 +6,10 @@
 //! the scores of the vocabulary: an exponential per entry costs many times as much, and earlier
 //! rounds do not depend on the last digits.
 
+use super::blocks;
 use super::lattices::{Lattice, Lattices};
 use super::logarithm::{exp, ln};
 use super::model::Model;
-use super::team;
 use crate::error::Result;
 
 /// A term smaller than e to the power of -50 changes no sum.
@@ -29,7 +29,7 @@ pub(super) fn expected(
     if let (Some(count), Some(first)) = (foreign, total.first_mut()) {
         *first = count as f64;
     }
-    team::in_order(
+    blocks::in_order(
         threads,
         lattices.n_blocks(),
         tick,

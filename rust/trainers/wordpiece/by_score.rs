@@ -199,7 +199,7 @@ impl<M: Measure> Order for ByScore<M> {
         self.total -= by;
     }
 
-    fn settle(&mut self, pairs: &Pairs, (left, right): (TokenId, TokenId)) {
+    fn counts_updated(&mut self, pairs: &Pairs, (left, right): (TokenId, TokenId)) {
         self.refresh(pairs, left);
         self.refresh(pairs, right);
     }

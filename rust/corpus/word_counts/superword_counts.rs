@@ -1,4 +1,4 @@
-//! `StretchCounts`: counted stretches of pieces, from which superwords are trained instead of text.
+//! `SuperwordCounts`: counted stretches of pieces, from which superwords are trained instead of text.
 //!
 //! A stretch has all that training needs of a text, because no superword crosses its ends. Stretches are
 //! read from their files each time, and are never held all at once.
@@ -17,14 +17,14 @@ use crate::pre_tokenizer::{PreTokenizer, SuperwordPieces};
 use crate::progress::Progress;
 
 /// Counts of the stretches of a pre-tokenizer such as `gpt2-superwords`.
-pub struct StretchCounts {
+pub struct SuperwordCounts {
     parts: Vec<(Part, Weight)>,
     header: Header,
     sources: Vec<MixedSource>,
     pieces: SuperwordPieces,
 }
 
-impl StretchCounts {
+impl SuperwordCounts {
     /// Takes counts with their weights, and reads the headers of files.
     ///
     /// # Errors
@@ -148,7 +148,7 @@ impl StretchCounts {
     }
 }
 
-/// The stretch of a document of [`StretchCounts::source`], and its count.
+/// The stretch of a document of [`SuperwordCounts::source`], and its count.
 ///
 /// # Errors
 /// [`Error::Internal`] for other documents.

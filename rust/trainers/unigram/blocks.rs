@@ -25,7 +25,7 @@ pub(super) fn each<L: Send>(
     work: impl Fn(usize, &mut L) + Sync,
 ) -> Result<Vec<L>> {
     if threads.min(n) <= 1 {
-        return alone(n, tick, local, work);
+        return on_this_thread(n, tick, local, work);
     }
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (sender, receiver) = channel::<()>();
@@ -61,14 +61,14 @@ pub(super) fn each<L: Send>(
     });
     stopped?;
     if results.is_empty() {
-        return alone(n, tick, local, work);
+        return on_this_thread(n, tick, local, work);
     }
     let panicked = |_| Error::Internal("a training thread panicked".to_owned());
     results.into_iter().map(|result| result.map_err(panicked)).collect()
 }
 
 /// [`each`] on the calling thread.
-fn alone<L>(
+fn on_this_thread<L>(
     n: usize,
     tick: &mut dyn FnMut() -> Result<()>,
     local: impl Fn() -> L,
@@ -92,60 +92,64 @@ pub(super) fn in_order<L: Send, T: Send>(
     total: T,
     add: impl Fn(&mut T, &mut L) + Sync,
 ) -> Result<T> {
-    let turns =
-        Turns { state: Mutex::new(Turn { next: 0, abandoned: false, total }), changed: Condvar::new() };
+    let ordered = OrderedTotal {
+        state: Mutex::new(Total { next: 0, abandoned: false, total }),
+        changed: Condvar::new(),
+    };
     each(threads, n, tick, local, |block, mine| {
-        let mut pass = Pass { turns: &turns, is_done: false };
+        let mut turn = Turn { ordered: &ordered, is_done: false };
         work(block, mine);
-        pass.wait(block, |total| add(total, mine));
+        turn.wait(block, |total| add(total, mine));
     })?;
-    Ok(turns.state.into_inner().unwrap_or_else(PoisonError::into_inner).total)
+    Ok(ordered.state.into_inner().unwrap_or_else(PoisonError::into_inner).total)
 }
 
-struct Turn<T> {
+/// A total, and the block whose result it lacks next.
+struct Total<T> {
     next: usize,
     /// A block panicked, so the blocks after it stop waiting.
     abandoned: bool,
     total: T,
 }
 
-struct Turns<T> {
-    state: Mutex<Turn<T>>,
+/// A total to which threads add in the order of blocks.
+struct OrderedTotal<T> {
+    state: Mutex<Total<T>>,
     changed: Condvar,
 }
 
-impl<T> Turns<T> {
-    fn lock(&self) -> MutexGuard<'_, Turn<T>> {
+impl<T> OrderedTotal<T> {
+    fn lock(&self) -> MutexGuard<'_, Total<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The right to one turn. If a panic drops it unused, the other threads stop waiting.
-struct Pass<'a, T> {
-    turns: &'a Turns<T>,
+struct Turn<'a, T> {
+    ordered: &'a OrderedTotal<T>,
     is_done: bool,
 }
 
-impl<T> Pass<'_, T> {
+impl<T> Turn<'_, T> {
     fn wait(&mut self, block: usize, f: impl FnOnce(&mut T)) {
-        let mut turn = self.turns.lock();
-        while turn.next != block && !turn.abandoned {
-            turn = self.turns.changed.wait(turn).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.ordered.lock();
+        while state.next != block && !state.abandoned {
+            state = self.ordered.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        if !turn.abandoned {
-            f(&mut turn.total);
-            turn.next += 1;
+        if !state.abandoned {
+            f(&mut state.total);
+            state.next += 1;
         }
         self.is_done = true;
-        self.turns.changed.notify_all();
+        self.ordered.changed.notify_all();
     }
 }
 
-impl<T> Drop for Pass<'_, T> {
+impl<T> Drop for Turn<'_, T> {
     fn drop(&mut self) {
         if !self.is_done {
-            self.turns.lock().abandoned = true;
-            self.turns.changed.notify_all();
+            self.ordered.lock().abandoned = true;
+            self.ordered.changed.notify_all();
         }
     }
 }
