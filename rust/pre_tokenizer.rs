@@ -22,6 +22,7 @@ mod contraction;
 mod cuts;
 mod deepseek;
 mod facts;
+mod families;
 mod fixed_length;
 mod google_bert;
 mod gpt2;
@@ -48,6 +49,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::cl100k::Digits;
 pub(crate) use self::cuts::{LOOK_BACK, cut_before_blank};
+use self::families::Family;
 pub use self::metaspace::{Marked, Prepend};
 pub use self::regex::SplitPattern;
 pub(crate) use self::spaces::Spaces;
@@ -60,7 +62,6 @@ use crate::memory;
 use crate::normalizer::{Aligned, Plain, Rewrite, no_fields};
 use crate::text::SPACE_MARK;
 use crate::text::pattern::StepBudget;
-use crate::text::unicode::flag::LETTER;
 
 /// From this length in bytes, windows are faster than the scalar rule.
 const WINDOW_PAYS: usize = 32;
@@ -320,13 +321,19 @@ impl PreTokenizer {
                     f(0..text.len())
                 }
             }
-            Self::Gpt2 { .. } => tile(text, gpt2::piece_end, f),
-            Self::Cl100k { digits, possessive } => {
-                let (digits, possessive) = (*digits as usize, *possessive);
-                tile(text, |bytes, start| cl100k::piece_end(bytes, start, digits, possessive, LETTER), f)
-            }
-            Self::O200k => tile(text, |bytes, start| o200k::piece_end(bytes, start, 3, true), f),
-            Self::Tekken => tile(text, |bytes, start| o200k::piece_end(bytes, start, 1, false), f),
+            Self::Gpt2 { .. }
+            | Self::Cl100k { .. }
+            | Self::O200k
+            | Self::Tekken
+            | Self::Whitespace
+            | Self::WhitespaceSplit
+            | Self::Bert
+            | Self::GoogleBert
+            | Self::Metaspace { split: true, .. }
+            | Self::MetaspaceWords => match Family::of(self) {
+                Some(family) => family.walk(text, f),
+                None => Ok(()),
+            },
             &Self::Superwords { pieces } => {
                 let mut stretches = superwords::Stretches::new(pieces, text);
                 let inner = pieces.pre_tokenizer();
@@ -336,14 +343,9 @@ impl PreTokenizer {
                 inner.walk_by_character(text, budget, join)?;
                 stretches.finish(f)
             }
-            Self::Whitespace => between_blanks(text, whitespace::piece_end, f),
-            Self::WhitespaceSplit => between_blanks(text, whitespace::blank_free_end, f),
-            Self::Bert => between_blanks(text, bert::piece_end, f),
-            Self::GoogleBert => between_blanks(text, google_bert::piece_end, f),
-            Self::Metaspace { split: true, .. } | Self::MetaspaceWords => tile(text, metaspace::piece_end, f),
-            Self::Marked(marked) => tile(text, |_, start| marked.piece_end(text, start), f),
+            Self::Marked(marked) => tiles(text, |_, start| marked.piece_end(text, start), f),
             Self::FixedLength { length } => {
-                tile(text, |bytes, start| fixed_length::piece_end(bytes, start, *length), f)
+                tiles(text, |bytes, start| fixed_length::piece_end(bytes, start, *length), f)
             }
             Self::UnicodeScripts => unicode_scripts::walk(text, f),
             Self::ByteLevel { use_regex, .. } => byte_level::walk(text, *use_regex, f),
@@ -371,7 +373,7 @@ impl PreTokenizer {
 
 /// Calls `f` with pieces that follow each other without gaps.
 #[inline(always)]
-fn tile<E>(
+fn tiles<E>(
     text: &str,
     piece_end: impl Fn(&[u8], usize) -> usize,
     mut f: impl FnMut(Range<usize>) -> Result<(), E>,
@@ -389,7 +391,7 @@ fn tile<E>(
 
 /// Calls `f` with pieces that are separated by white space, which is in no piece.
 #[inline(always)]
-fn between_blanks<E>(
+fn words<E>(
     text: &str,
     piece_end: impl Fn(&[u8], usize) -> usize,
     mut f: impl FnMut(Range<usize>) -> Result<(), E>,

@@ -30,19 +30,21 @@ pub(super) fn places<B: Block>(window: &Window<'_, B>, look_up: impl Fn(&[u8], u
     Places::of_words(spaces, punctuation, shape)
 }
 
-/// The end of the piece that starts at `start`, which must not be white space.
-#[inline]
-pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
-    match flags_at(bytes, start) {
-        Some((first, len)) if first & BERT_PUNCTUATION != 0 => start + len,
-        _ => end_of_run_without(bytes, start, SPACE | BERT_PUNCTUATION),
+impl Bert {
+    /// The end of the piece that starts at `start`, which must not be white space.
+    #[inline]
+    pub(super) fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
+        match flags_at(bytes, start) {
+            Some((first, len)) if first & BERT_PUNCTUATION != 0 => start + len,
+            _ => end_of_run_without(bytes, start, SPACE | BERT_PUNCTUATION),
+        }
     }
-}
 
-/// Whether a text may be cut between these two characters.
-///
-/// Characters stay together only if neither is white space or punctuation, which depends on each
-/// character alone.
-pub(super) fn cut_between(before: char, after: char) -> bool {
-    (flags(before) | flags(after)) & (SPACE | BERT_PUNCTUATION) != 0
+    /// Whether a text may be cut between these two characters.
+    ///
+    /// Characters stay together only if neither is white space or punctuation, which depends on each
+    /// character alone.
+    pub(super) fn cut_between(&self, before: char, after: char) -> bool {
+        (flags(before) | flags(after)) & (SPACE | BERT_PUNCTUATION) != 0
+    }
 }

@@ -52,7 +52,7 @@ pub(super) fn walk<E: From<Error>>(
     let plain = if use_regex { unspelled(text)? } else { None };
     let Some(plain) = plain else { return f(0..text.len()) };
     let mut end = 0;
-    super::tile(&plain, gpt2::piece_end, |piece| {
+    super::tiles(&plain, gpt2::piece_end, |piece| {
         let start = end;
         let len = |byte: &u8| BYTE_TO_CHAR[usize::from(*byte)].len_utf8();
         end += plain.as_bytes()[piece].iter().map(len).sum::<usize>();

@@ -7,11 +7,11 @@
 use std::ops::Range;
 
 use super::PreTokenizer;
-use super::{bert, cl100k, deepseek, google_bert, gpt2, metaspace, o200k, superwords, whitespace};
+use super::families::Family;
+use super::superwords;
 use crate::error::Error;
 use crate::text::pattern::StepBudget;
 use crate::text::simd::Level;
-use crate::text::unicode::flag::LETTER;
 use crate::text::{CHUNK, LONG_CHUNK, Piece};
 
 /// Texts shorter than this use short chunks.
@@ -58,7 +58,7 @@ impl PreTokenizer {
             stretches.finish(|stretch| out.push(stretch))?;
             return out.finish();
         }
-        let Some(splitter) = Splitter::of(self) else {
+        let Some(family) = Family::of(self) else {
             let mut n = 0;
             self.walk_by_character(text, budget, |piece| {
                 chunk[n] = Piece { start: piece.start as u32, end: piece.end as u32 };
@@ -73,7 +73,7 @@ impl PreTokenizer {
         };
         let mut at = 0;
         loop {
-            let n = splitter.fill(level, text, &mut at, chunk);
+            let n = family.fill(level, text, &mut at, chunk);
             if n == 0 {
                 return Ok(());
             }
@@ -99,72 +99,6 @@ impl PreTokenizer {
                 chunk.iter().try_for_each(|piece| f(piece.range()))
             }),
             None => self.walk_by_character(text, &budget, f),
-        }
-    }
-}
-
-/// A hand-written splitter that has a rule for windows.
-enum Splitter {
-    Gpt2(gpt2::Gpt2),
-    Cl100k(cl100k::Cl100k),
-    O200k(o200k::O200k),
-    DeepSeek(deepseek::DeepSeek),
-    Metaspace(metaspace::Metaspace),
-    Whitespace(whitespace::Whitespace),
-    WhitespaceSplit(whitespace::WhitespaceSplit),
-    Bert(bert::Bert),
-    GoogleBert(google_bert::GoogleBert),
-}
-
-impl Splitter {
-    fn of(pre_tokenizer: &PreTokenizer) -> Option<Self> {
-        Some(match pre_tokenizer {
-            PreTokenizer::Gpt2 { .. } => Self::Gpt2(gpt2::Gpt2),
-            &PreTokenizer::Cl100k { digits, possessive } => {
-                Self::Cl100k(cl100k::Cl100k { digits: digits as usize, possessive, letters: LETTER })
-            }
-            PreTokenizer::O200k => Self::O200k(o200k::O200k { digits: 3, contractions: true }),
-            PreTokenizer::Tekken => Self::O200k(o200k::O200k { digits: 1, contractions: false }),
-            PreTokenizer::Metaspace { split: true, .. } | PreTokenizer::MetaspaceWords => {
-                Self::Metaspace(metaspace::Metaspace)
-            }
-            PreTokenizer::Whitespace => Self::Whitespace(whitespace::Whitespace),
-            PreTokenizer::WhitespaceSplit => Self::WhitespaceSplit(whitespace::WhitespaceSplit),
-            PreTokenizer::Bert => Self::Bert(bert::Bert),
-            PreTokenizer::GoogleBert => Self::GoogleBert(google_bert::GoogleBert),
-            PreTokenizer::Regex(pattern) => {
-                return cl100k::Cl100k::of_pattern(pattern.pattern()).map(Self::Cl100k);
-            }
-            PreTokenizer::Sequence { steps } => {
-                return deepseek::DeepSeek::is(steps).then_some(Self::DeepSeek(deepseek::DeepSeek));
-            }
-            PreTokenizer::Bytes
-            | PreTokenizer::PrefixSpace
-            | PreTokenizer::Metaspace { split: false, .. }
-            | PreTokenizer::Marked(_)
-            | PreTokenizer::Split(_)
-            | PreTokenizer::FixedLength { .. }
-            | PreTokenizer::UnicodeScripts
-            | PreTokenizer::Superwords { .. }
-            | PreTokenizer::ByteLevel { .. }
-            | PreTokenizer::ByteSpelled { .. }
-            | PreTokenizer::Within { .. } => return None,
-        })
-    }
-
-    /// Fills `out` with the pieces from `at` on, and moves `at` after them.
-    fn fill(&self, level: Level, text: &str, at: &mut usize, out: &mut [Piece]) -> usize {
-        let bytes = text.as_bytes();
-        match self {
-            Self::Gpt2(family) => level.tiles(family, bytes, at, out),
-            Self::Cl100k(family) => level.tiles(family, bytes, at, out),
-            Self::O200k(family) => level.tiles(family, bytes, at, out),
-            Self::DeepSeek(family) => level.tiles(family, bytes, at, out),
-            Self::Metaspace(family) => level.tiles(family, bytes, at, out),
-            Self::Whitespace(family) => level.words(family, bytes, at, out),
-            Self::WhitespaceSplit(family) => level.words(family, bytes, at, out),
-            Self::Bert(family) => level.words(family, bytes, at, out),
-            Self::GoogleBert(family) => level.words(family, bytes, at, out),
         }
     }
 }

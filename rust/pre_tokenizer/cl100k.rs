@@ -73,11 +73,6 @@ impl Cl100k {
     pub(super) fn of_pattern(pattern: &str) -> Option<Self> {
         (pattern == WITH_MARKS).then_some(Self { digits: 1, possessive: false, letters: LETTER | MARK })
     }
-
-    /// [`cut_between`] for this splitter.
-    pub(super) fn cuts_between(&self, before: char, after: char) -> bool {
-        cut_between_words(before, after, self.letters)
-    }
 }
 
 impl Tiles for Cl100k {
@@ -199,36 +194,33 @@ fn end_of_others(bytes: &[u8], at: usize, letters: Flags) -> usize {
     end
 }
 
-/// Whether a text may be cut between these two characters. Proof by case:
-///
-/// - A letter, then a non-letter: a piece with a letter (a word, a contraction) contains only
-///   letters after its first character, so it ends here.
-/// - A number, then a non-number: numbers are only joined with numbers.
-/// - Another character, then a number, or white space other than a newline: the character ends
-///   `[^\s\p{L}\p{N}]+`; it could lead a word only if a letter followed.
-/// - A newline, then no white space: `[\r\n]*` and `\s*[\r\n]+` both end here, at the last newline
-///   of the white space.
-///
-/// In each case a class ends at the cut, as it does when the text ends there. The only look-ahead
-/// is at the end of white space without a newline, which is entirely on one side. `\s++$` matches
-/// the white space before the cut, which ends in a newline: the same characters as `\s*[\r\n]`.
-pub(super) fn cut_between(before: char, after: char) -> bool {
-    cut_between_words(before, after, LETTER)
-}
-
-/// [`cut_between`] where words are made of `letters`.
-fn cut_between_words(before: char, after: char, letters: Flags) -> bool {
-    let class = |c| match flags(c) {
-        flags if flags & letters != 0 => LETTER,
-        flags => flags,
-    };
-    let (left, right) = (class(before), class(after));
-    if left & (LETTER | NUMBER) != 0 {
-        left & right & (LETTER | NUMBER) == 0
-    } else if matches!(before, '\r' | '\n') {
-        right & SPACE == 0
-    } else {
-        left & SPACE == 0 && right & (SPACE | NUMBER) != 0 && !matches!(after, '\r' | '\n')
+impl Cl100k {
+    /// Whether a text may be cut between these two characters. Proof by case:
+    ///
+    /// - A letter, then a non-letter: a piece with a letter (a word, a contraction) contains only
+    ///   letters after its first character, so it ends here.
+    /// - A number, then a non-number: numbers are only joined with numbers.
+    /// - Another character, then a number, or white space other than a newline: the character ends
+    ///   `[^\s\p{L}\p{N}]+`; it could lead a word only if a letter followed.
+    /// - A newline, then no white space: `[\r\n]*` and `\s*[\r\n]+` both end here, at the last newline
+    ///   of the white space.
+    ///
+    /// In each case a class ends at the cut, as it does when the text ends there. The only look-ahead
+    /// is at the end of white space without a newline, which is entirely on one side. `\s++$` matches
+    /// the white space before the cut, which ends in a newline: the same characters as `\s*[\r\n]`.
+    pub(super) fn cut_between(&self, before: char, after: char) -> bool {
+        let class = |c| match flags(c) {
+            flags if flags & self.letters != 0 => LETTER,
+            flags => flags,
+        };
+        let (left, right) = (class(before), class(after));
+        if left & (LETTER | NUMBER) != 0 {
+            left & right & (LETTER | NUMBER) == 0
+        } else if matches!(before, '\r' | '\n') {
+            right & SPACE == 0
+        } else {
+            left & SPACE == 0 && right & (SPACE | NUMBER) != 0 && !matches!(after, '\r' | '\n')
+        }
     }
 }
 

@@ -1,11 +1,9 @@
 //! Where a text may be cut into two texts that are split separately: between two characters for
 //! which the family of the pre-tokenizer proves, in its file, that a piece ends there.
 
-use super::cl100k::Cl100k;
-use super::deepseek::{self, DeepSeek};
-use super::{
-    PreTokenizer, bert, cl100k, google_bert, gpt2, metaspace, o200k, superwords, unicode_scripts, whitespace,
-};
+use super::deepseek::DeepSeek;
+use super::families::Family;
+use super::{PreTokenizer, superwords, unicode_scripts};
 use crate::text::unicode::{flag, flags};
 
 /// How far [`PreTokenizer::safe_cut`] looks back, in bytes.
@@ -21,8 +19,11 @@ impl PreTokenizer {
     /// KiB. Returns `None` if it finds no cut, and always for [`PreTokenizer::Bytes`],
     /// [`PreTokenizer::Regex`] and other variants without a rule.
     pub fn safe_cut(&self, text: &str, near: usize) -> Option<usize> {
-        let cut_between = self.cut_rule()?;
-        last_cut(text, near, cut_between)
+        match self {
+            Self::Regex(_) | Self::Split(_) | Self::Sequence { .. } | Self::Within { .. } => None,
+            _ if !self.has_cut_rule() => None,
+            _ => last_cut(text, near, |before, after| self.cuts_between(before, after)),
+        }
     }
 
     /// Whether a text may be cut between these two characters, in any context.
@@ -31,16 +32,21 @@ impl PreTokenizer {
     /// ([`PreTokenizer::leaves_between`]): then it sees the two sides in one piece or in two, and cuts them alike.
     pub(crate) fn cuts_between(&self, before: char, after: char) -> bool {
         match self {
-            Self::Sequence { steps } if DeepSeek::is(steps) => deepseek::cut_between(before, after),
-            Self::Sequence { steps } => steps
+            Self::Sequence { steps } if !DeepSeek::is(steps) => steps
                 .iter()
                 .find(|step| !step.leaves_between(before, after))
                 .is_some_and(|step| step.cuts_between(before, after)),
             Self::Within { outer, .. } => outer.cuts_between(before, after),
             Self::Split(split) => split.cuts_between(before, after),
-            Self::Regex(pattern) => Cl100k::of_pattern(pattern.pattern())
-                .is_some_and(|splitter| splitter.cuts_between(before, after)),
-            _ => self.cut_rule().is_some_and(|cut_between| cut_between(before, after)),
+            Self::UnicodeScripts => unicode_scripts::cut_between(before, after),
+            Self::Superwords { pieces } => {
+                let inner = |before, after| pieces.pre_tokenizer().cuts_between(before, after);
+                match pieces.crosses_lines() {
+                    false => superwords::cut_between(inner, before, after),
+                    true => superwords::cut_between_across_lines(inner, before, after),
+                }
+            }
+            _ => Family::of(self).is_some_and(|family| family.cut_between(before, after)),
         }
     }
 
@@ -64,42 +70,9 @@ impl PreTokenizer {
             Self::Sequence { steps } => DeepSeek::is(steps) || steps.iter().any(Self::has_cut_rule),
             Self::Within { outer, .. } => outer.has_cut_rule(),
             Self::Split(split) => split.has_cut_rule(),
-            Self::Regex(pattern) => Cl100k::of_pattern(pattern.pattern()).is_some(),
-            _ => self.cut_rule().is_some(),
+            Self::UnicodeScripts | Self::Superwords { .. } => true,
+            _ => Family::of(self).is_some(),
         }
-    }
-
-    /// The rule that says where a text may be cut, if there is one.
-    fn cut_rule(&self) -> Option<fn(char, char) -> bool> {
-        Some(match self {
-            Self::Bytes | Self::PrefixSpace | Self::Metaspace { split: false, .. } | Self::Marked(_) => {
-                return None;
-            }
-            Self::Regex(_) | Self::Split(_) | Self::FixedLength { .. } => return None,
-            Self::Sequence { .. } | Self::Within { .. } => return None,
-            Self::ByteLevel { .. } | Self::ByteSpelled { .. } => return None,
-            Self::Gpt2 { .. } => gpt2::cut_between,
-            Self::Cl100k { .. } => cl100k::cut_between,
-            Self::O200k | Self::Tekken => o200k::cut_between,
-            Self::Superwords { pieces } => match (pieces.pre_tokenizer(), pieces.crosses_lines()) {
-                (Self::Gpt2 { .. }, false) => |a, b| superwords::cut_between(gpt2::cut_between, a, b),
-                (Self::Cl100k { .. }, false) => |a, b| superwords::cut_between(cl100k::cut_between, a, b),
-                (_, false) => |a, b| superwords::cut_between(o200k::cut_between, a, b),
-                (Self::Gpt2 { .. }, true) => {
-                    |a, b| superwords::cut_between_across_lines(gpt2::cut_between, a, b)
-                }
-                (Self::Cl100k { .. }, true) => {
-                    |a, b| superwords::cut_between_across_lines(cl100k::cut_between, a, b)
-                }
-                (_, true) => |a, b| superwords::cut_between_across_lines(o200k::cut_between, a, b),
-            },
-            Self::Whitespace => whitespace::cut_between,
-            Self::WhitespaceSplit => whitespace::cut_between_blank_free,
-            Self::Bert => bert::cut_between,
-            Self::GoogleBert => google_bert::cut_between,
-            Self::UnicodeScripts => unicode_scripts::cut_between,
-            Self::Metaspace { split: true, .. } | Self::MetaspaceWords => metaspace::cut_between,
-        })
     }
 }
 

@@ -44,22 +44,22 @@ impl DeepSeek {
         matches!(steps, [numbers, cjk, words]
             if WORDS.iter().any(|known| is(words, known)) && is(cjk, CJK) && is(numbers, NUMBERS))
     }
-}
 
-/// Whether a text may be cut between these two characters.
-///
-/// Numbers and CJK are isolated first. In the rest, a match that holds a letter or a mark continues only with
-/// such, and no other one holds any.
-pub(super) fn cut_between(before: char, after: char) -> bool {
-    let (left, right) = (flags(before), flags(after));
-    let is_cjk = |c| matches!(c, '一'..='龥' | '\u{3040}'..='ゟ' | '゠'..='ヿ');
-    if (left | right) & NUMBER != 0 {
-        return left & NUMBER != right & NUMBER;
+    /// Whether a text may be cut between these two characters.
+    ///
+    /// Numbers and CJK are isolated first. In the rest, a match that holds a letter or a mark continues only with
+    /// such, and no other one holds any.
+    pub(super) fn cut_between(&self, before: char, after: char) -> bool {
+        let (left, right) = (flags(before), flags(after));
+        let is_cjk = |c| matches!(c, '一'..='龥' | '\u{3040}'..='ゟ' | '゠'..='ヿ');
+        if (left | right) & NUMBER != 0 {
+            return left & NUMBER != right & NUMBER;
+        }
+        if is_cjk(before) || is_cjk(after) {
+            return is_cjk(before) != is_cjk(after);
+        }
+        left & (LETTER | MARK) != 0 && right & (LETTER | MARK) == 0
     }
-    if is_cjk(before) || is_cjk(after) {
-        return is_cjk(before) != is_cjk(after);
-    }
-    left & (LETTER | MARK) != 0 && right & (LETTER | MARK) == 0
 }
 
 impl Tiles for DeepSeek {
@@ -243,7 +243,7 @@ fn is_long_symbol(point: u32) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{SplitPattern, tile};
+    use super::super::{SplitPattern, tiles};
     use super::*;
 
     /// The steps as a file defines them.
@@ -273,7 +273,7 @@ mod tests {
             let sequence = PreTokenizer::sequence(steps(WORDS[0])).unwrap();
             sequence.for_each_piece_by(None, &text, |piece| { expected.push(piece); Ok(()) }).unwrap();
             let mut found = Vec::new();
-            let done: Result<(), ()> = tile(&text, piece_end, |piece| { found.push(piece); Ok(()) });
+            let done: Result<(), ()> = tiles(&text, piece_end, |piece| { found.push(piece); Ok(()) });
             prop_assert_eq!((done, found), (Ok(()), expected), "{:?}", text);
         }
     }

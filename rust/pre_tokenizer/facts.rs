@@ -1,5 +1,6 @@
 //! Properties of a pre-tokenizer that hold for all texts.
 
+use super::families::Family;
 use super::{Marked, PreTokenizer, Prepend};
 
 impl PreTokenizer {
@@ -49,23 +50,19 @@ impl PreTokenizer {
         }
     }
 
+    /// Whether it only drops the white space between pieces, so that decoded text needs spaces there.
+    pub(crate) fn drops_white_space(&self) -> bool {
+        Family::of(self).is_some_and(|family| family.drops_white_space())
+    }
+
     /// Whether every character of a text is in a piece.
     pub fn keeps_all_text(&self) -> bool {
         match self {
             Self::Sequence { steps } | Self::ByteSpelled { steps } => steps.iter().all(Self::keeps_all_text),
             Self::Within { outer, inner } => outer.keeps_all_text() && inner.keeps_all_text(),
             Self::Split(split) => split.keeps_all_text(),
-            Self::Whitespace
-            | Self::WhitespaceSplit
-            | Self::Bert
-            | Self::GoogleBert
-            | Self::UnicodeScripts
-            | Self::MetaspaceWords => false,
+            Self::UnicodeScripts | Self::MetaspaceWords => false,
             Self::Bytes
-            | Self::Gpt2 { .. }
-            | Self::Cl100k { .. }
-            | Self::O200k
-            | Self::Tekken
             | Self::Superwords { .. }
             | Self::Metaspace { .. }
             | Self::Marked(_)
@@ -73,6 +70,7 @@ impl PreTokenizer {
             | Self::FixedLength { .. }
             | Self::PrefixSpace
             | Self::ByteLevel { .. } => true,
+            _ => !self.drops_white_space(),
         }
     }
 }

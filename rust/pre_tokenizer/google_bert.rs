@@ -27,25 +27,27 @@ impl Words for GoogleBert {
     }
 }
 
-/// The end of the piece that starts at `start`, which must not be white space.
-pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
-    let mut at = start;
-    while let Some((flags, len)) = flags_at(bytes, at) {
-        if flags & SPACE != 0 {
-            break;
+impl GoogleBert {
+    /// The end of the piece that starts at `start`, which must not be white space.
+    pub(super) fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
+        let mut at = start;
+        while let Some((flags, len)) = flags_at(bytes, at) {
+            if flags & SPACE != 0 {
+                break;
+            }
+            if is_punctuation(flags, || decode(&bytes[at..at + len])) {
+                return if at == start { start + len } else { at };
+            }
+            at += len;
         }
-        if is_punctuation(flags, || decode(&bytes[at..at + len])) {
-            return if at == start { start + len } else { at };
-        }
-        at += len;
+        at
     }
-    at
-}
 
-/// Whether a text may be cut between these two characters; the proof is that of
-/// [`super::bert::cut_between`].
-pub(super) fn cut_between(before: char, after: char) -> bool {
-    [before, after].into_iter().any(|c| flags(c) & SPACE != 0 || is_punctuation(flags(c), || Some(c)))
+    /// Whether a text may be cut between these two characters; the proof is that of
+    /// [`bert::Bert::cut_between`].
+    pub(super) fn cut_between(&self, before: char, after: char) -> bool {
+        [before, after].into_iter().any(|c| flags(c) & SPACE != 0 || is_punctuation(flags(c), || Some(c)))
+    }
 }
 
 /// Whether a character with these flags is punctuation.

@@ -78,16 +78,18 @@ fn end_of_same_class(bytes: &[u8], at: usize, member: Flags) -> usize {
     }
 }
 
-/// Whether a text may be cut between these two characters.
-///
-/// Proof: let `before` not be white space, and let `after` be of a different class (letters,
-/// numbers, white space, others). Apart from one leading U+0020 and from contractions, a piece
-/// contains one class, so the piece with `before` ends here. A contraction crosses a change of
-/// class only after its apostrophe, which is excluded unless white space follows. Nothing before
-/// the cut looks beyond it, because only white space has look-ahead. A run that ends at the cut
-/// also ends there when the text does.
-pub(super) fn cut_between(before: char, after: char) -> bool {
-    const CLASSES: Flags = SPACE | LETTER | NUMBER;
-    let (left, right) = (flags(before) & CLASSES, flags(after) & CLASSES);
-    left & SPACE == 0 && left != right && (before != '\'' || right & SPACE != 0)
+impl Gpt2 {
+    /// Whether a text may be cut between these two characters.
+    ///
+    /// Proof: let `before` not be white space, and let `after` be of a different class (letters,
+    /// numbers, white space, others). Apart from one leading U+0020 and from contractions, a piece
+    /// contains one class, so the piece with `before` ends here. A contraction crosses a change of
+    /// class only after its apostrophe, which is excluded unless white space follows. Nothing before
+    /// the cut looks beyond it, because only white space has look-ahead. A run that ends at the cut
+    /// also ends there when the text does.
+    pub(super) fn cut_between(&self, before: char, after: char) -> bool {
+        const CLASSES: Flags = SPACE | LETTER | NUMBER;
+        let (left, right) = (flags(before) & CLASSES, flags(after) & CLASSES);
+        left & SPACE == 0 && left != right && (before != '\'' || right & SPACE != 0)
+    }
 }

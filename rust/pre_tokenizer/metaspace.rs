@@ -152,9 +152,11 @@ pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     at
 }
 
-/// Whether a text may be cut between these two characters: a piece starts at each U+2581.
-pub(super) fn cut_between(_before: char, after: char) -> bool {
-    after == SPACE_MARK
+impl Metaspace {
+    /// Whether a text may be cut between these two characters: a piece starts at each U+2581.
+    pub(super) fn cut_between(&self, _: char, after: char) -> bool {
+        after == SPACE_MARK
+    }
 }
 
 #[cfg(test)]

@@ -182,22 +182,24 @@ fn end_of_others(bytes: &[u8], at: usize) -> usize {
     end
 }
 
-/// Whether a text may be cut between these two characters.
-///
-/// The proof is that of cl100k with three exceptions. A mark may continue a word, so neither a
-/// letter nor a mark may follow a letter. An apostrophe may open a contraction that belongs to the
-/// word before it. A slash continues after a newline. Otherwise a word is a stretch of letters and
-/// marks that is cut somewhere inside; a stretch that ends at the cut is cut the same way when the
-/// text ends there, because neither U nor D reaches beyond it.
-pub(super) fn cut_between(before: char, after: char) -> bool {
-    let (left, right) = (flags(before), flags(after));
-    if left & LETTER != 0 {
-        right & (LETTER | MARK) == 0 && after != '\''
-    } else if left & NUMBER != 0 {
-        right & NUMBER == 0
-    } else if matches!(before, '\r' | '\n') {
-        right & SPACE == 0 && after != '/'
-    } else {
-        left & SPACE == 0 && right & (SPACE | NUMBER) != 0 && !matches!(after, '\r' | '\n')
+impl O200k {
+    /// Whether a text may be cut between these two characters.
+    ///
+    /// The proof is that of cl100k with three exceptions. A mark may continue a word, so neither a
+    /// letter nor a mark may follow a letter. An apostrophe may open a contraction that belongs to the
+    /// word before it. A slash continues after a newline. Otherwise a word is a stretch of letters and
+    /// marks that is cut somewhere inside; a stretch that ends at the cut is cut the same way when the
+    /// text ends there, because neither U nor D reaches beyond it.
+    pub(super) fn cut_between(&self, before: char, after: char) -> bool {
+        let (left, right) = (flags(before), flags(after));
+        if left & LETTER != 0 {
+            right & (LETTER | MARK) == 0 && after != '\''
+        } else if left & NUMBER != 0 {
+            right & NUMBER == 0
+        } else if matches!(before, '\r' | '\n') {
+            right & SPACE == 0 && after != '/'
+        } else {
+            left & SPACE == 0 && right & (SPACE | NUMBER) != 0 && !matches!(after, '\r' | '\n')
+        }
     }
 }

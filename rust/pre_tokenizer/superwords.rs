@@ -275,13 +275,17 @@ impl<F> Chunks<'_, F> {
 ///
 /// Proof: the pre-tokenizer of the pieces cuts here, and one of the two pieces holds a digit or a line
 /// feed, so it stays alone.
-pub(super) fn cut_between(inner: fn(char, char) -> bool, before: char, after: char) -> bool {
+pub(super) fn cut_between(inner: impl Fn(char, char) -> bool, before: char, after: char) -> bool {
     let stays_alone = |c: char| matches!(c, '\r' | '\n') || flags(c) & NUMBER != 0;
     (stays_alone(before) || stays_alone(after)) && inner(before, after)
 }
 
 /// The same across lines, where only digits stay alone.
-pub(super) fn cut_between_across_lines(inner: fn(char, char) -> bool, before: char, after: char) -> bool {
+pub(super) fn cut_between_across_lines(
+    inner: impl Fn(char, char) -> bool,
+    before: char,
+    after: char,
+) -> bool {
     let is_number = |c: char| flags(c) & NUMBER != 0;
     (is_number(before) || is_number(after)) && inner(before, after)
 }

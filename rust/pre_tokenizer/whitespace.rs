@@ -40,32 +40,36 @@ impl Words for WhitespaceSplit {
     }
 }
 
-/// The end of `\w+|[^\w\s]+` from `start`, which must not be white space.
-#[inline]
-pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
-    match flags_at(bytes, start) {
-        Some((first, len)) if first & WORD != 0 => end_of_run(bytes, start + len, WORD),
-        Some((_, len)) => end_of_run_without(bytes, start + len, WORD | SPACE),
-        None => start,
+impl Whitespace {
+    /// The end of `\w+|[^\w\s]+` from `start`, which must not be white space.
+    #[inline]
+    pub(super) fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
+        match flags_at(bytes, start) {
+            Some((first, len)) if first & WORD != 0 => end_of_run(bytes, start + len, WORD),
+            Some((_, len)) => end_of_run_without(bytes, start + len, WORD | SPACE),
+            None => start,
+        }
+    }
+
+    /// Whether a text may be cut between these two characters.
+    ///
+    /// Both alternatives are runs of one class without look-ahead, so a run ends where the class
+    /// changes, as it does at the end of a text.
+    pub(super) fn cut_between(&self, before: char, after: char) -> bool {
+        const CLASSES: Flags = WORD | SPACE;
+        flags(before) & CLASSES != flags(after) & CLASSES
     }
 }
 
-/// The end of `\S+` from `start`, which must not be white space.
-#[inline]
-pub(super) fn blank_free_end(bytes: &[u8], start: usize) -> usize {
-    end_of_run_without(bytes, start, SPACE)
-}
+impl WhitespaceSplit {
+    /// The end of `\S+` from `start`, which must not be white space.
+    #[inline]
+    pub(super) fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
+        end_of_run_without(bytes, start, SPACE)
+    }
 
-/// Whether a text that [`piece_end`] splits may be cut between these two characters.
-///
-/// Both alternatives are runs of one class without look-ahead, so a run ends where the class
-/// changes, as it does at the end of a text.
-pub(super) fn cut_between(before: char, after: char) -> bool {
-    const CLASSES: Flags = WORD | SPACE;
-    flags(before) & CLASSES != flags(after) & CLASSES
-}
-
-/// The same for a text that [`blank_free_end`] splits.
-pub(super) fn cut_between_blank_free(before: char, after: char) -> bool {
-    flags(before) & SPACE != flags(after) & SPACE
+    /// Whether a text may be cut between these two characters: where white space begins or ends.
+    pub(super) fn cut_between(&self, before: char, after: char) -> bool {
+        flags(before) & SPACE != flags(after) & SPACE
+    }
 }

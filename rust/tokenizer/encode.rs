@@ -375,6 +375,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::normalizer::{Normalizer, SentencePiece, SentencePieceOptions};
+    use crate::pipeline::Pipeline;
+    use crate::pre_tokenizer::PreTokenizer;
+    use crate::tokenizer::Parts;
 
     /// A tokenizer of each kind of fast path.
     static ALL: LazyLock<Vec<(&str, Tokenizer)>> = LazyLock::new(|| {
@@ -400,9 +404,29 @@ mod tests {
             [["<unk>", -9.0], ["▁", -1.0], ["a", -2.0], ["b", -2.0], ["▁ab", -3.0], ["ba", -2.5], ["é", -3.0]]},
             "normalizer": {"type": "NFKC"}, "pre_tokenizer": {"type": "Metaspace", "prepend_scheme": "always",
             "split": true, "replacement": "▁"}}"#;
-        [("byte level", &*byte_level), ("bert", bert), ("unigram", unigram)]
-            .map(|(name, file)| (name, Tokenizer::from_bytes(file.as_bytes()).unwrap()))
-            .into()
+        let metaspace = r#"{"type": "Metaspace", "prepend_scheme": "always",
+            "split": true, "replacement": "▁"}"#;
+        let marks = r#"{"type": "Replace", "pattern": {"String": " "}, "content": "▁"}"#;
+        let prefixed = format!(
+            r#"{{"type": "Sequence", "normalizers": [{{"type": "Prepend", "prepend": "▁"}}, {marks}]}}"#
+        );
+        let prefixed = unigram.replace(r#"{"type": "NFKC"}"#, &prefixed).replace(metaspace, "null");
+        let mut all: Vec<_> = [
+            ("byte level", &*byte_level),
+            ("bert", bert),
+            ("unigram", unigram),
+            ("unigram, prefixed", &*prefixed),
+        ]
+        .map(|(name, file)| (name, Tokenizer::from_bytes(file.as_bytes()).unwrap()))
+        .into();
+        let normalizer = SentencePiece::new(SentencePieceOptions::default()).unwrap();
+        let pipeline = Pipeline {
+            normalizer: Some(Normalizer::SentencePiece(Box::new(normalizer))),
+            pre_tokenizer: PreTokenizer::Bytes,
+        };
+        let model = all[2].1.model.clone();
+        all.push(("unigram, sentencepiece", Tokenizer::new(Parts::new(pipeline, model)).unwrap()));
+        all
     });
 
     proptest! {
@@ -436,6 +460,26 @@ mod tests {
                     prop_assert_eq!(&tokenizer.encode(&text, ids).unwrap().ids, &expected.ids, "{}", name);
                     prop_assert_eq!(tokenizer.count(&text, ids).unwrap(), expected.ids.len(), "{}", name);
                 }
+            }
+        }
+
+        /// Of texts that the normalizer changes little, so that spans are often sums of lengths.
+        #[test]
+        fn spans_of_marked_texts_equal_the_reference(
+            parts in prop::collection::vec(
+                prop_oneof![40 => "[ab]{1,3}", 40 => Just(" ".to_owned()), 1 => "▁|é|ﬁ|語|  |\n"],
+                0..40,
+            ),
+            max_tokens in prop::option::of(0_usize..40),
+        ) {
+            let text = parts.concat();
+            for (name, tokenizer) in ALL.iter().filter(|(name, _)| name.starts_with("unigram")) {
+                let options = EncodeOptions { spans: true, max_tokens, ..EncodeOptions::default() };
+                let expected = tokenizer.encode_reference(&text, options).unwrap();
+                let found = tokenizer.encode(&text, options).unwrap();
+                prop_assert_eq!(&found.spans, &expected.spans, "{}", name);
+                let batch = tokenizer.encode_batch(&[&text], options).unwrap();
+                prop_assert_eq!(&batch.spans, &expected.spans, "{}", name);
             }
         }
     }

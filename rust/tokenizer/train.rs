@@ -147,9 +147,7 @@ fn decoder_of(pre_tokenizer: &PreTokenizer, options: &BpeOptions) -> Decoder {
             }
         }
         (_, Unit::Chars) if options.byte_fallback => Decoder::ByteFallback { strip: 0 },
-        (PreTokenizer::Whitespace | PreTokenizer::WhitespaceSplit | PreTokenizer::Bert, Unit::Chars) => {
-            Decoder::Spaced
-        }
+        (pre_tokenizer, Unit::Chars) if pre_tokenizer.drops_white_space() => Decoder::Spaced,
         _ => Decoder::Bytes,
     }
 }
