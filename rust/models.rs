@@ -339,7 +339,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether [`Worker::encode_spaced`] can be asked: see `bpe::Worker`.
+    /// Whether [`Worker::encode_with_space_as_mark`] can be asked: see `bpe::Worker`.
     #[inline]
     pub(crate) fn reads_spaces(&self, split: bool, worth: impl FnOnce() -> bool) -> bool {
         match self {
@@ -353,14 +353,14 @@ impl Worker<'_> {
     /// # Errors
     /// [`Error::Internal`] where [`Worker::reads_spaces`] says that they cannot be.
     #[inline]
-    pub(crate) fn encode_spaced(
+    pub(crate) fn encode_with_space_as_mark(
         &mut self,
         text: &[u8],
         pieces: &[Piece],
         ids: &mut Vec<TokenId>,
     ) -> Result<()> {
         match self {
-            Self::Bpe(worker) => worker.encode_spaced(text, pieces, ids),
+            Self::Bpe(worker) => worker.encode_with_space_as_mark(text, pieces, ids),
             Self::WordPiece(_) | Self::Unigram(_) => {
                 Err(Error::Internal("a model that reads no spaces as marks".into()))
             }

@@ -37,7 +37,7 @@ pub(crate) use merge::Symbols;
 use merge_boundaries::MergeBoundaries;
 pub use pairs::{Merged, PairTable};
 use scores::Scored;
-use space_as_mark::Spaced;
+use space_as_mark::SpaceAsMark;
 use superword_merge::Superwords;
 #[cfg(feature = "train")]
 pub(crate) use superword_merge::has_several_words;
@@ -139,8 +139,8 @@ pub struct Bpe {
     plain_bytes: bool,
     /// Tokens that no piece equals: special tokens, ids ascending.
     excluded: Vec<TokenId>,
-    /// See [`Bpe::spaced`].
-    spaced: Spaced,
+    /// See [`Bpe::space_as_mark`].
+    space_as_mark: SpaceAsMark,
     /// How pieces of several words are encoded, if tokens hold several.
     superwords: Option<Box<Superwords>>,
 }
@@ -276,7 +276,7 @@ impl Bpe {
             unk_id,
             plain_bytes,
             excluded: Vec::new(),
-            spaced: Spaced::default(),
+            space_as_mark: SpaceAsMark::default(),
         })
     }
 

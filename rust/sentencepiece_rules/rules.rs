@@ -154,7 +154,7 @@ impl Rules {
             true => other.n_spaces > 0 || own.n_spaces > 1,
             false => other_end,
         };
-        let spaced = misplaced && !(self.spaces_alone && is_of_spaces(left) && is_of_spaces(right));
+        let has_inner_space = misplaced && !(self.spaces_alone && is_of_spaces(left) && is_of_spaces(right));
         let digits = self.digits_alone && (left.has_digit || right.has_digit);
         let scripts = match (left.scripts, right.scripts) {
             (Some((_, demand)), Some((first, _))) => {
@@ -162,7 +162,7 @@ impl Rules {
             }
             _ => true,
         };
-        !spaced && !digits && scripts && left.length + right.length <= self.max_length
+        !has_inner_space && !digits && scripts && left.length + right.length <= self.max_length
     }
 
     /// The script required after a character; `None` if the character does not meet `demand`.

@@ -90,10 +90,10 @@ impl<S: Sink> Walk<'_, '_, S> {
             Front::Every => true,
             Front::WithoutSpace => !begins_with_space,
         };
-        is_read.then(|| self.spaced(section.as_bytes(), spacing.split, gets_space))
+        is_read.then(|| self.words_with_space_as_mark(section.as_bytes(), spacing.split, gets_space))
     }
 
-    fn spaced(&mut self, section: &[u8], split: bool, gets_space: bool) -> Visit {
+    fn words_with_space_as_mark(&mut self, section: &[u8], split: bool, gets_space: bool) -> Visit {
         let spaces = Spaces { every: split };
         let mut start = 0;
         if gets_space {
@@ -101,7 +101,7 @@ impl<S: Sink> Walk<'_, '_, S> {
             let mut first = memory::reserved(start + 1)?;
             first.push(b' ');
             first.extend_from_slice(&section[..start]);
-            self.spaced_pieces(&first, &[Piece { start: 0, end: first.len() as u32 }])?;
+            self.pieces_with_space_as_mark(&first, &[Piece { start: 0, end: first.len() as u32 }])?;
         }
         let mut words = [Piece::default(); WORDS];
         loop {
@@ -109,14 +109,14 @@ impl<S: Sink> Walk<'_, '_, S> {
             if n == 0 {
                 return Ok(());
             }
-            self.spaced_pieces(section, &words[..n])?;
+            self.pieces_with_space_as_mark(section, &words[..n])?;
         }
     }
 
-    fn spaced_pieces(&mut self, text: &[u8], pieces: &[Piece]) -> Visit {
+    fn pieces_with_space_as_mark(&mut self, text: &[u8], pieces: &[Piece]) -> Visit {
         self.reserve(pieces)?;
         self.sink.append(self.worker, |worker, ids| {
-            worker.encode_spaced(text, pieces, ids)?;
+            worker.encode_with_space_as_mark(text, pieces, ids)?;
             worker.check()
         })?;
         self.check()

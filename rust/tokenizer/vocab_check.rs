@@ -77,8 +77,8 @@ impl Tokenizer {
         for token in self.model.spellings(token) {
             let text = String::from_utf8_lossy(token);
             // The mark of a space may stand for itself, where no stage replaces spaces.
-            let spaced = text.contains(SPACE_MARK).then(|| text.replace(SPACE_MARK, " "));
-            for text in spaced.as_deref().into_iter().chain([&*text]) {
+            let with_space = text.contains(SPACE_MARK).then(|| text.replace(SPACE_MARK, " "));
+            for text in with_space.as_deref().into_iter().chain([&*text]) {
                 for (head, tail) in [("", ""), (" ", ""), ("a", ""), ("", "a"), ("a", "a")] {
                     let mut found = false;
                     self.pipeline.for_each_piece(&format!("{head}{text}{tail}"), |piece| {

@@ -22,7 +22,7 @@ pub(super) fn as_strip(decoder: &SentencePieceDecoder, vocab: &Vocab) -> (u32, V
     // The token of the byte 0x20 decodes to a space without a `▁`.
     let mut has_space = !decoder.bytes.is_empty();
     for (_, piece) in vocab.iter().filter(|(id, piece)| is_written(*id, piece)) {
-        spaced |= piece.starts_with(b" ");
+        has_space |= piece.starts_with(b" ");
         if let Some(rest) = piece.strip_prefix(&SPACE_MARK_BYTES) {
             marked = true;
             doubled |= rest.starts_with(b" ") || rest.starts_with(&SPACE_MARK_BYTES);

@@ -12,9 +12,9 @@ use super::{Bpe, Unit};
 
 /// The model for text with spaces, once it was asked for.
 #[derive(Default)]
-pub(super) struct Spaced(OnceLock<Option<Box<Bpe>>>);
+pub(super) struct SpaceAsMark(OnceLock<Option<Box<Bpe>>>);
 
-impl Clone for Spaced {
+impl Clone for SpaceAsMark {
     /// A model that is changed has another.
     fn clone(&self) -> Self {
         Self::default()
@@ -23,20 +23,20 @@ impl Clone for Spaced {
 
 impl Bpe {
     /// This model for text with spaces; `None` where there is none.
-    pub(crate) fn spaced(&self) -> Option<&Self> {
+    pub(crate) fn space_as_mark(&self) -> Option<&Self> {
         // Nobody waits for another who makes it.
-        if !self.knows_spaced() {
-            let _ = self.spaced.0.set(self.make_spaced().map(Box::new));
+        if !self.has_space_as_mark() {
+            let _ = self.space_as_mark.0.set(self.make_space_as_mark().map(Box::new));
         }
-        self.spaced.0.get()?.as_deref()
+        self.space_as_mark.0.get()?.as_deref()
     }
 
     /// Whether it is known if there is one.
-    pub(crate) fn knows_spaced(&self) -> bool {
-        self.spaced.0.get().is_some()
+    pub(crate) fn has_space_as_mark(&self) -> bool {
+        self.space_as_mark.0.get().is_some()
     }
 
-    fn make_spaced(&self) -> Option<Self> {
+    fn make_space_as_mark(&self) -> Option<Self> {
         // Neither unknown, nor excluded, nor taken apart.
         let mark = self
             .vocab
@@ -117,14 +117,14 @@ mod tests {
             let excluded: Vec<_> = excluded.into_iter().filter(|id| *id < n).collect();
             let bpe = bpe.without_specials(&excluded).unwrap_or(bpe);
             let expected = bpe.encode(text.replace(' ', "▁").as_bytes());
-            let Some(spaced) = bpe.spaced() else {
+            let Some(with_marks) = bpe.space_as_mark() else {
                 // A mark that is not a token is spelled by its own bytes.
                 prop_assert!(bpe.encode("▁".as_bytes()) != [1]);
                 return Ok(());
             };
-            prop_assert_eq!(spaced.encode(text.as_bytes()), expected.clone());
+            prop_assert_eq!(with_marks.encode(text.as_bytes()), expected.clone());
             let mut ids = Vec::new();
-            spaced.worker().encode(text.as_bytes(), 0, text.len(), &mut ids);
+            with_marks.worker().encode(text.as_bytes(), 0, text.len(), &mut ids);
             prop_assert_eq!(ids, expected);
         }
     }
@@ -135,13 +135,15 @@ mod tests {
             let options = BpeOptions { unit, ..BpeOptions::default() };
             Bpe::new(Vocab::from_tokens(tokens).unwrap(), MergeOrder::List(Vec::new()), options).unwrap()
         };
-        assert!(of(&["▁", "a"], Unit::Chars).spaced().is_some());
-        assert!(of(&["▁", "a"], Unit::Chars).without_specials(&[0]).unwrap().spaced().is_none());
-        assert!(of(&["a"], Unit::Chars).spaced().is_none());
-        assert!(of(&["▁", "a "], Unit::Chars).spaced().is_none());
-        assert!(of(&["▁", "a"], Unit::Bytes).spaced().is_none());
+        assert!(of(&["▁", "a"], Unit::Chars).space_as_mark().is_some());
+        assert!(of(&["▁", "a"], Unit::Chars).without_specials(&[0]).unwrap().space_as_mark().is_none());
+        assert!(of(&["a"], Unit::Chars).space_as_mark().is_none());
+        assert!(of(&["▁", "a "], Unit::Chars).space_as_mark().is_none());
+        assert!(of(&["▁", "a"], Unit::Bytes).space_as_mark().is_none());
         let options = BpeOptions { unit: Unit::Chars, user_defined: vec![1], ..BpeOptions::default() };
         let vocab = Vocab::from_tokens(["▁", "a"]).unwrap();
-        assert!(Bpe::new(vocab, MergeOrder::Scores(vec![0.0; 2]), options).unwrap().spaced().is_none());
+        assert!(
+            Bpe::new(vocab, MergeOrder::Scores(vec![0.0; 2]), options).unwrap().space_as_mark().is_none()
+        );
     }
 }

@@ -150,16 +150,16 @@ impl Worker<'_> {
     ///
     /// # Errors
     /// [`Error::Internal`] where [`Worker::reads_spaces`] says that they cannot be.
-    pub(crate) fn encode_spaced(
+    pub(crate) fn encode_with_space_as_mark(
         &mut self,
         text: &[u8],
         pieces: &[Piece],
         ids: &mut Vec<TokenId>,
     ) -> Result<()> {
-        let Some(spaced) = self.bpe.spaced() else {
+        let Some(bpe) = self.bpe.space_as_mark() else {
             return Err(Error::Internal("a model that reads no spaces as marks".into()));
         };
-        let (cache, mut misses) = self.scratch.parts(spaced);
+        let (cache, mut misses) = self.scratch.parts(bpe);
         cache.encode(text, pieces, ids, &mut misses);
         Ok(())
     }
@@ -169,13 +169,13 @@ impl Worker<'_> {
         self.bpe.options.unk_token.is_some() && self.bpe.unk_id.is_none()
     }
 
-    /// Whether [`Worker::encode_spaced`] can be asked: where words are `split`, or the model may be
+    /// Whether [`Worker::encode_with_space_as_mark`] can be asked: where words are `split`, or the model may be
     /// cut before each. Before that model is made, `worth` decides whether making it pays off.
     pub(crate) fn reads_spaces(&self, split: bool, worth: impl FnOnce() -> bool) -> bool {
         (split || self.bpe.cuts_words)
             && self.scratch.dropout.is_none()
-            && (self.bpe.knows_spaced() || worth())
-            && self.bpe.spaced().is_some()
+            && (self.bpe.has_space_as_mark() || worth())
+            && self.bpe.space_as_mark().is_some()
     }
 
     /// Appends the ids of a piece and the bytes that each covers.
