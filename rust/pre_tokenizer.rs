@@ -214,7 +214,7 @@ impl PreTokenizer {
         match self {
             Self::Within { outer, inner } => {
                 let mut at_start = inner.looks_at_origin();
-                outer.walk_within(section, budget, |stretch| {
+                outer.visit_pieces_within(section, budget, |stretch| {
                     at_start = at_start && begins(stretch.start);
                     f(inner, stretch, at_start)
                 })
@@ -275,22 +275,22 @@ impl PreTokenizer {
     /// of the text allows.
     #[inline]
     pub fn for_each_piece(&self, text: &str, f: impl FnMut(Range<usize>) -> Result<()>) -> Result<()> {
-        self.walk(text, f)
+        self.visit_pieces(text, f)
     }
 
     /// [`PreTokenizer::for_each_piece`] for an `f` with any type of error.
     #[inline]
-    pub(crate) fn walk<E: From<Error>>(
+    pub(crate) fn visit_pieces<E: From<Error>>(
         &self,
         text: &str,
         f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.walk_within(text, &StepBudget::of(text.len()), f)
+        self.visit_pieces_within(text, &StepBudget::of(text.len()), f)
     }
 
-    /// [`PreTokenizer::walk`] with a budget for patterns that the whole text shares.
+    /// [`PreTokenizer::visit_pieces`] with a budget for patterns that the whole text shares.
     #[inline]
-    fn walk_within<E: From<Error>>(
+    fn visit_pieces_within<E: From<Error>>(
         &self,
         text: &str,
         budget: &StepBudget,
@@ -300,14 +300,14 @@ impl PreTokenizer {
         // a very long text, offsets exceed the `u32` of a chunk.
         let least = if self.runs_patterns() { 1 } else { WINDOW_PAYS };
         if !(least..=u32::MAX as usize).contains(&text.len()) {
-            return self.walk_by_character(text, budget, f);
+            return self.visit_pieces_by_character(text, budget, f);
         }
         self.for_each_chunk(text, budget, |chunk| chunk.iter().try_for_each(|piece| f(piece.range())))
     }
 
-    /// [`PreTokenizer::walk`] by the scalar rules, which define the pieces.
+    /// [`PreTokenizer::visit_pieces`] by the scalar rules, which define the pieces.
     #[inline]
-    fn walk_by_character<E: From<Error>>(
+    fn visit_pieces_by_character<E: From<Error>>(
         &self,
         text: &str,
         budget: &StepBudget,
@@ -331,7 +331,7 @@ impl PreTokenizer {
             | Self::GoogleBert
             | Self::Metaspace { split: true, .. }
             | Self::MetaspaceWords => match Family::of(self) {
-                Some(family) => family.walk(text, f),
+                Some(family) => family.visit_pieces(text, f),
                 None => Ok(()),
             },
             &Self::Superwords { pieces } => {
@@ -340,22 +340,22 @@ impl PreTokenizer {
                 let mut join = |piece| stretches.push(piece, &mut f);
                 // One type, because this function calls itself.
                 let join: &mut dyn FnMut(Range<usize>) -> Result<(), E> = &mut join;
-                inner.walk_by_character(text, budget, join)?;
+                inner.visit_pieces_by_character(text, budget, join)?;
                 stretches.finish(f)
             }
             Self::Marked(marked) => tiles(text, |_, start| marked.piece_end(text, start), f),
             Self::FixedLength { length } => {
                 tiles(text, |bytes, start| fixed_length::piece_end(bytes, start, *length), f)
             }
-            Self::UnicodeScripts => unicode_scripts::walk(text, f),
-            Self::ByteLevel { use_regex, .. } => byte_level::walk(text, *use_regex, f),
-            Self::Sequence { steps } => sequence::walk(steps, text, 0, budget, &mut f),
-            Self::ByteSpelled { steps } => byte_spelled::walk(steps, text, budget, &mut f),
-            Self::Regex(pattern) => pattern.walk(text, budget, f),
-            Self::Split(split) => split.walk(text, budget, f),
+            Self::UnicodeScripts => unicode_scripts::visit_pieces(text, f),
+            Self::ByteLevel { use_regex, .. } => byte_level::visit_pieces(text, *use_regex, f),
+            Self::Sequence { steps } => sequence::visit_pieces(steps, text, 0, budget, &mut f),
+            Self::ByteSpelled { steps } => byte_spelled::visit_pieces(steps, text, budget, &mut f),
+            Self::Regex(pattern) => pattern.visit_pieces(text, budget, f),
+            Self::Split(split) => split.visit_pieces(text, budget, f),
             // Cuts without rewriting. `for_each_stretch` handles stretches that are rewritten.
             Self::Within { outer, .. } => {
-                sequence::walk(std::slice::from_ref(&**outer), text, 0, budget, &mut f)
+                sequence::visit_pieces(std::slice::from_ref(&**outer), text, 0, budget, &mut f)
             }
         }
     }

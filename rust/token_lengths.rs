@@ -2,7 +2,7 @@
 //!
 //! A token covers its own text, a byte of fallback one byte; only unknown text
 //! has to be looked up in the piece. Where the ids leave it open, or there is any
-//! doubt, [`TokenLengths::walk`] says so and the model has to encode the piece again:
+//! doubt, [`TokenLengths::visit_tokens`] says so and the model has to encode the piece again:
 //! `Worker::encode_with_lens` is the reference implementation. Models with affixes, and models
 //! that leave out unknown characters, have no lengths.
 
@@ -97,7 +97,7 @@ impl TokenLengths {
     /// of which `ids` are the tokens, or begin with them, or are as many of them as
     /// were asked for. Returns their number; `None` where `ids` do not determine them.
     #[inline]
-    pub(crate) fn walk(
+    pub(crate) fn visit_tokens(
         &self,
         text: &[u8],
         piece: Piece,
@@ -128,7 +128,7 @@ impl TokenLengths {
     /// Appends the places of the tokens of pieces, of which `ids` are the tokens or begin
     /// with them, moved by `base`, up to the first piece that does not follow from the lengths of
     /// tokens alone. Returns how many pieces these are, and how many ids.
-    pub(crate) fn walk_texts(
+    pub(crate) fn push_spans(
         &self,
         pieces: &[Piece],
         ids: &[TokenId],
@@ -275,8 +275,8 @@ mod tests {
     ) -> Option<Vec<(TokenId, usize, usize)>> {
         let mut found = Vec::new();
         let piece = Piece { start: 0, end: text.len() as u32 };
-        let n =
-            token_lengths.walk(text.as_bytes(), piece, ids, |id, start, end| found.push((id, start, end)))?;
+        let n = token_lengths
+            .visit_tokens(text.as_bytes(), piece, ids, |id, start, end| found.push((id, start, end)))?;
         assert_eq!(n, found.len());
         Some(found)
     }
@@ -304,7 +304,7 @@ mod tests {
         let walked = |ids: &[TokenId], n_marks: usize| {
             let mut spans = vec![[7, 7]];
             let before = |at: usize| [0, 4, 8].iter().take(n_marks).filter(|place| **place < at).count();
-            let n = lengths.walk_marked(12, ids, (10, true), before, &mut spans);
+            let n = lengths.push_spans_before_marks(12, ids, (10, true), before, &mut spans);
             assert_eq!(spans.len(), 1 + n.unwrap_or(0));
             n.map(|_| spans.split_off(1))
         };
@@ -354,6 +354,6 @@ mod tests {
             assert_eq!(walked(token_lengths, text, ids), expected, "{name}");
         }
         let piece = Piece { start: 0, end: 3 };
-        assert_eq!(runs.walk(b"\xC3\xA9\xFF", piece, &[0], |_, _, _| {}), None);
+        assert_eq!(runs.visit_tokens(b"\xC3\xA9\xFF", piece, &[0], |_, _, _| {}), None);
     }
 }

@@ -11,20 +11,20 @@
 //!    `jobs` that threads share, where the pipeline allows.
 //! 2. `policy` (`special_policy`) takes, by the call's `specials`, the automata that find added tokens, and a
 //!    model that makes no other special token; `lend` (`workers`) gives a worker with its caches.
-//! 3. `Walk::sections` cuts the text at its added tokens.
-//! 4. `Walk::section` has the [normalizer](crate::normalizer) rewrite each part between them, and keeps where
+//! 3. `TextEncoder::sections` cuts the text at its added tokens.
+//! 4. `TextEncoder::section` has the [normalizer](crate::normalizer) rewrite each part between them, and keeps where
 //!    each byte comes from if spans are wanted.
-//! 5. `Walk::normalized` cuts once more, at the added tokens that are looked for in normalized text.
-//! 6. `Walk::stretches` has the [pre-tokenizer](crate::pre_tokenizer) rewrite the text, if it does that, and
-//!    `Walk::pieces` takes the pieces into which it cuts, in chunks of up to 512.
+//! 5. `TextEncoder::normalized` cuts once more, at the added tokens that are looked for in normalized text.
+//! 6. `TextEncoder::stretches` has the [pre-tokenizer](crate::pre_tokenizer) rewrite the text, if it does that, and
+//!    `TextEncoder::pieces` takes the pieces into which it cuts, in chunks of up to 512.
 //! 7. The worker of the [model](crate::models) looks each piece up in its cache (`encode_chunk`) and encodes
 //!    the new ones.
-//! 8. A `Sink` takes the ids: it keeps them, counts them, or keeps their words or spans. The walk ends where
+//! 8. A `Sink` takes the ids: it keeps them, counts them, or keeps their words or spans. Encoding ends where
 //!    the sink holds `max_tokens`. The template's last special tokens follow.
 //! 9. `raw_words` (BERT) and `space_as_mark` (SentencePiece's BPE) do steps 4 to 7 in one, where the ids are
 //!    the same.
 //! 10. `traces` finds the spans: from the lengths of tokens where tokens are the text (`offsets_by_length`),
-//!     else by another walk over the text with the known ids (`spans`).
+//!     else by another pass over the text with the known ids (`spans`).
 
 pub mod added_tokens;
 pub mod align;
@@ -50,6 +50,7 @@ mod spans;
 mod special_policy;
 pub mod stream_encoder;
 pub mod template;
+mod text_encoder;
 #[cfg(feature = "train")]
 mod train;
 #[cfg(feature = "train")]
@@ -58,7 +59,6 @@ mod train_unigram;
 pub(crate) mod train_wordpiece;
 mod truncation;
 mod vocab_check;
-mod walk;
 mod workers;
 
 pub use call_defaults::{CallDefaults, DefaultPadding, DefaultTruncation, PaddingLength};

@@ -41,7 +41,7 @@ pub(super) fn rewrite<R: Rewrite + Default>(section: &str, add_prefix_space: boo
 }
 
 /// Calls `f` with each piece of a text spelled in byte-level characters.
-pub(super) fn walk<E: From<Error>>(
+pub(super) fn visit_pieces<E: From<Error>>(
     text: &str,
     use_regex: bool,
     mut f: impl FnMut(Range<usize>) -> Result<(), E>,

@@ -13,7 +13,7 @@ use crate::text::byte_level::BYTE_TO_CHAR;
 use crate::text::pattern::StepBudget;
 
 /// Calls `f` with each piece of `text`. Pieces may end inside a character.
-pub(super) fn walk<E: From<Error>>(
+pub(super) fn visit_pieces<E: From<Error>>(
     steps: &[PreTokenizer],
     text: &str,
     budget: &StepBudget,
@@ -24,7 +24,7 @@ pub(super) fn walk<E: From<Error>>(
     spelled.extend(text.bytes().map(|byte| BYTE_TO_CHAR[usize::from(byte)]));
     // Where the last piece ended, in the spelling and in the text.
     let (mut spelled_end, mut end) = (0, 0);
-    sequence::walk(steps, &spelled, 0, budget, &mut |piece: Range<usize>| {
+    sequence::visit_pieces(steps, &spelled, 0, budget, &mut |piece: Range<usize>| {
         let start = end + spelled[spelled_end..piece.start].chars().count();
         (spelled_end, end) = (piece.end, start + spelled[piece].chars().count());
         f(start..end)
@@ -44,10 +44,11 @@ mod tests {
         let mut pieces = Vec::new();
         // The byte 0xB2 of ò is spelled ², the byte 0xA9 of é is spelled ©, and a space Ġ.
         let text = "a 12òé3";
-        let done = walk(&steps, text, &StepBudget::of(text.len()), &mut |piece| -> Result<(), Error> {
-            pieces.push(&text.as_bytes()[piece]);
-            Ok(())
-        });
+        let done =
+            visit_pieces(&steps, text, &StepBudget::of(text.len()), &mut |piece| -> Result<(), Error> {
+                pieces.push(&text.as_bytes()[piece]);
+                Ok(())
+            });
         assert!(done.is_ok());
         assert_eq!(pieces, [b"a ", &b"12"[..], b"\xC3", b"\xB2", b"\xC3\xA9", b"3"]);
     }

@@ -60,7 +60,7 @@ impl PreTokenizer {
         }
         let Some(family) = Family::of(self) else {
             let mut n = 0;
-            self.walk_by_character(text, budget, |piece| {
+            self.visit_pieces_by_character(text, budget, |piece| {
                 chunk[n] = Piece { start: piece.start as u32, end: piece.end as u32 };
                 n += 1;
                 if n < chunk.len() {
@@ -98,7 +98,7 @@ impl PreTokenizer {
             Some(level) => self.for_each_chunk_by(level, text, &budget, |chunk| {
                 chunk.iter().try_for_each(|piece| f(piece.range()))
             }),
-            None => self.walk_by_character(text, &budget, f),
+            None => self.visit_pieces_by_character(text, &budget, f),
         }
     }
 }

@@ -25,7 +25,7 @@ macro_rules! families {
         impl Family {
             /// Calls `f` with the range of each piece, found one character at a time.
             #[inline(always)]
-            pub(super) fn walk<E>(
+            pub(super) fn visit_pieces<E>(
                 &self,
                 text: &str,
                 f: impl FnMut(Range<usize>) -> Result<(), E>,

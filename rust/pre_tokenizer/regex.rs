@@ -74,7 +74,7 @@ impl SplitPattern {
     /// Calls `f` with each match, in order, including empty matches.
     ///
     /// # Errors
-    /// As [`SplitPattern::walk`].
+    /// As [`SplitPattern::visit_pieces`].
     pub(super) fn for_each_match<E: From<Error>>(
         &self,
         text: &str,
@@ -90,7 +90,7 @@ impl SplitPattern {
     ///
     /// # Errors
     /// What `f` returns; [`Error::Pattern`] if the pattern needs too many steps on this text.
-    pub(super) fn walk<E: From<Error>>(
+    pub(super) fn visit_pieces<E: From<Error>>(
         &self,
         text: &str,
         budget: &StepBudget,

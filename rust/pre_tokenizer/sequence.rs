@@ -124,7 +124,7 @@ fn refuse<T>(reason: String) -> Result<T> {
 
 /// Calls `f` with the pieces of `text`, which begins at `base`. `budget` limits the work of all
 /// patterns on the whole text.
-pub(super) fn walk<E: From<Error>>(
+pub(super) fn visit_pieces<E: From<Error>>(
     steps: &[PreTokenizer],
     text: &str,
     base: usize,
@@ -136,13 +136,13 @@ pub(super) fn walk<E: From<Error>>(
         [] => f(base..base + text.len()),
         // Its pieces may end inside a character, so no step follows it.
         [PreTokenizer::ByteSpelled { steps }] => {
-            super::byte_spelled::walk(steps, text, budget, &mut |piece: Range<usize>| {
+            super::byte_spelled::visit_pieces(steps, text, budget, &mut |piece: Range<usize>| {
                 f(base + piece.start..base + piece.end)
             })
         }
-        [first, rest @ ..] => first.walk_within(text, budget, |piece| {
+        [first, rest @ ..] => first.visit_pieces_within(text, budget, |piece| {
             let start = base + piece.start;
-            walk(rest, &text[piece], start, budget, f)
+            visit_pieces(rest, &text[piece], start, budget, f)
         }),
     }
 }

@@ -95,7 +95,7 @@ impl Split {
     ///
     /// # Errors
     /// What `f` returns; [`Error::Pattern`] if the pattern needs too many steps on this text.
-    pub(super) fn walk<E: From<Error>>(
+    pub(super) fn visit_pieces<E: From<Error>>(
         &self,
         text: &str,
         budget: &StepBudget,
@@ -290,7 +290,7 @@ mod tests {
         for (delimiter, behavior, invert, text, expected) in cases {
             let split = Split { delimiter, behavior, invert };
             let mut pieces = Vec::new();
-            let done = split.walk(text, &StepBudget::of(text.len()), |piece| -> Result<(), Error> {
+            let done = split.visit_pieces(text, &StepBudget::of(text.len()), |piece| -> Result<(), Error> {
                 pieces.push(&text[piece]);
                 Ok(())
             });

@@ -16,7 +16,7 @@ use crate::step_counter::step;
 const NONE: u8 = 0;
 
 /// Calls `f` with the pieces of `text`.
-pub(super) fn walk<E>(text: &str, mut f: impl FnMut(Range<usize>) -> Result<(), E>) -> Result<(), E> {
+pub(super) fn visit_pieces<E>(text: &str, mut f: impl FnMut(Range<usize>) -> Result<(), E>) -> Result<(), E> {
     let mut piece: Option<(usize, u8)> = None;
     let mut run = 0;
     for (at, c) in text.char_indices() {

@@ -182,7 +182,7 @@ impl Strings {
                 }
                 Self::Backward(backward) => return backward.next_match(text, &mut position),
                 Self::LookedUp { trie, beginnings } => look_up(trie, beginnings, text, at, &mut seen)?,
-                Self::Walked { automaton, prefixes } => walk(automaton, prefixes, text, at, &mut seen)?,
+                Self::Walked { automaton, prefixes } => search(automaton, prefixes, text, at, &mut seen)?,
             };
             at = found.1.end;
             Some(found)
@@ -208,7 +208,7 @@ fn look_up(
 }
 
 /// The leftmost longest string from `at` on, by running the automaton.
-fn walk(
+fn search(
     automaton: &NFA,
     prefixes: &Prefixes,
     text: &[u8],

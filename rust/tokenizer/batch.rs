@@ -13,7 +13,7 @@ use super::input::Input;
 use super::jobs::{Cutting, Job, Slice, SplitPart};
 use super::sink::{Arrays, Count, Ids, Sink};
 use super::spans::Spans;
-use super::walk::Limits;
+use super::text_encoder::Limits;
 use super::{EncodeOptions, Tokenizer};
 use crate::error::{Error, Result};
 use crate::memory;
@@ -220,20 +220,20 @@ impl Tokenizer {
                 match slice {
                     Slice::Token { id, span } => sink.put(&[*id], *span)?,
                     Slice::Text(start, part) => {
-                        self.walk(part.len(), policy, limits, worker, sink, |walk| {
-                            walk.section(part, *start)
+                        self.encode_with(part.len(), policy, limits, worker, sink, |encoder| {
+                            encoder.section(part, *start)
                         })?;
                     }
                     Slice::SplitPart(split_part) => {
                         let SplitPart { text, start, position, .. } = *split_part;
-                        self.walk(text.len(), policy, limits, worker, sink, |walk| {
+                        self.encode_with(text.len(), policy, limits, worker, sink, |encoder| {
                             if let Some(visit) =
-                                walk.space_as_mark(text, start, position == PartPosition::First)
+                                encoder.space_as_mark(text, start, position == PartPosition::First)
                             {
                                 return visit;
                             }
-                            let normalized = settings.normalized(split_part, walk.keeps_alignment())?;
-                            walk.normalized(text, &normalized, start)
+                            let normalized = settings.normalized(split_part, encoder.keeps_alignment())?;
+                            encoder.normalized(text, &normalized, start)
                         })?;
                     }
                 }
@@ -245,7 +245,7 @@ impl Tokenizer {
                     let text = texts[number];
                     thread.begin_row(true, settings)?;
                     let sink = &mut thread.sink;
-                    self.walk(text.len(), policy, limits, worker, sink, |walk| walk.text(text))?;
+                    self.encode_with(text.len(), policy, limits, worker, sink, |encoder| encoder.text(text))?;
                     thread.end_row(true, settings)?;
                 }
             }
@@ -285,13 +285,20 @@ impl Tokenizer {
             let mut sum = sum;
             thread.begin_row(*first, settings)?;
             let sink = &mut thread.sink;
-            self.walk(split_part.text.len(), &settings.policy, settings.limits, worker, sink, |walk| {
-                walk.sink.append(walk.worker, |worker, ids| {
-                    sum = worker.finish(partial, sum, ids)?;
-                    worker.check()
-                })?;
-                walk.check()
-            })?;
+            self.encode_with(
+                split_part.text.len(),
+                &settings.policy,
+                settings.limits,
+                worker,
+                sink,
+                |encoder| {
+                    encoder.sink.append(encoder.worker, |worker, ids| {
+                        sum = worker.finish(partial, sum, ids)?;
+                        worker.check()
+                    })?;
+                    encoder.check()
+                },
+            )?;
             thread.end_row(*last, settings)?;
             thread.end_job(number)?;
             if split_part.position == PartPosition::Last {

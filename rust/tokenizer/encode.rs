@@ -119,7 +119,7 @@ impl Tokenizer {
         }
         let around = self.n_around(&options, false);
         let mut count = Count::default();
-        self.walk_text(text, self.room_of_text(&options)?, &options, &mut count)?;
+        self.encode_text(text, self.room_of_text(&options)?, &options, &mut count)?;
         Ok(self.template.copies(false)[0] * count.n + around)
     }
 
@@ -137,7 +137,7 @@ impl Tokenizer {
         let Some(room) = limit.checked_sub(around) else { return Ok(false) };
         let Some(room) = room.checked_div(self.template.copies(false)[0]) else { return Ok(true) };
         let mut count = Count::default();
-        self.walk_text(text.into(), Some(room.saturating_add(1)), &options, &mut count)?;
+        self.encode_text(text.into(), Some(room.saturating_add(1)), &options, &mut count)?;
         Ok(count.n <= room)
     }
 
@@ -147,7 +147,7 @@ impl Tokenizer {
     /// As [`Tokenizer::encode`].
     pub fn words(&self, text: Input<'_>, options: &EncodeOptions<'_>) -> Result<Vec<u32>> {
         let mut words = Words::default();
-        self.walk_text(text, None, options, &mut words)?;
+        self.encode_text(text, None, options, &mut words)?;
         Ok(words.words)
     }
 
@@ -159,7 +159,7 @@ impl Tokenizer {
         let room = self.room_of_text(options)?;
         let mut sink = Ids::default();
         if !self.template.holds_text_once() {
-            self.walk_text(text, room, options, &mut sink)?;
+            self.encode_text(text, room, options, &mut sink)?;
             return Ok(self.in_template([&sink.ids, &[]], false, options)?.0);
         }
         let mut parts = self.template.single.iter();
@@ -169,7 +169,7 @@ impl Tokenizer {
         };
         let before = parts.by_ref().take_while(|part| matches!(part, Part::Special { .. }));
         before.filter_map(special).try_for_each(|id| memory::push(&mut sink.ids, id))?;
-        self.walk_text(text, room, options, &mut sink)?;
+        self.encode_text(text, room, options, &mut sink)?;
         parts.filter_map(special).try_for_each(|id| memory::push(&mut sink.ids, id))?;
         sink.ids.shrink_to_fit();
         Ok(sink.ids)
@@ -184,7 +184,7 @@ impl Tokenizer {
         let room = self.room(options, self.n_around(options, true))?;
         let mut ids = [Ids::default(), Ids::default()];
         for (text, sink) in texts.iter().zip(&mut ids) {
-            self.walk_text(*text, room, options, sink)?;
+            self.encode_text(*text, room, options, sink)?;
         }
         if let Some(room) = room {
             let mut lens = ids.each_ref().map(|sink| sink.ids.len());
@@ -340,7 +340,7 @@ impl Tokenizer {
     ) -> Result<Encoding> {
         use crate::tokenizer::sink::Sink;
         let mut reference = super::spans::Reference::new();
-        self.walk_text(text.into(), self.room_of_text(&options)?, &options, &mut reference)?;
+        self.encode_text(text.into(), self.room_of_text(&options)?, &options, &mut reference)?;
         let text = reference.into_arrays();
         let mut all = Encoding { spans: Some(Vec::new()), ..Encoding::default() };
         for part in &self.template.single {

@@ -9,7 +9,7 @@ use super::jobs::{LONG_BYTES, SplitPart};
 use super::safe_places::SafePlaces;
 use super::sink::{Ids, Sink};
 use super::special_policy::SpecialPolicy;
-use super::walk::{Limits, Visit, Walk};
+use super::text_encoder::{Limits, TextEncoder, Visit};
 use super::{EncodeOptions, Tokenizer};
 use crate::error::{Error, Result};
 use crate::memory;
@@ -253,7 +253,7 @@ impl Tokenizer {
         let (base, mut next) = (from.at, ResumePoint { at: from.at + part.len(), is_inside: false, ..*from });
         let done = policy.lend(|worker| {
             worker.set_dropout(self.dropout(options.seed));
-            self.walk(part.len(), policy, limits, worker, &mut sink, |walk| {
+            self.encode_with(part.len(), policy, limits, worker, &mut sink, |encoder| {
                 policy.cut_raw(part, |Section { range, token }| {
                     let start = base + range.start;
                     let continues = range.start == 0 && from.is_inside;
@@ -268,15 +268,19 @@ impl Tokenizer {
                             (true, false) => Some(PartPosition::Last),
                         };
                         let (Some(position), Some(split_points)) = (position, places.split_points()) else {
-                            walk.section(text, start)?;
-                            return walk.check();
+                            encoder.section(text, start)?;
+                            return encoder.check();
                         };
                         // The whole section may become 16 times as long, and so may each part of it.
                         let split_part = SplitPart { start, text, position, times: usize::MAX };
-                        return walk.split_part(&split_part, split_points, sums, &mut next.sum);
+                        return encoder.split_part(&split_part, split_points, sums, &mut next.sum);
                     };
-                    walk.sink.token(token, [start as u64, (start + text.len()) as u64], text.as_bytes())?;
-                    walk.check()
+                    encoder.sink.token(
+                        token,
+                        [start as u64, (start + text.len()) as u64],
+                        text.as_bytes(),
+                    )?;
+                    encoder.check()
                 })
             })
         });
@@ -288,8 +292,8 @@ impl Tokenizer {
     }
 }
 
-impl<S: Sink> Walk<'_, '_, S> {
-    /// Walks over a part of a section that is cut at split points. `sum` is of the parts before it.
+impl<S: Sink> TextEncoder<'_, '_, S> {
+    /// Encodes a part of a section that is cut at split points. `sum` is of the parts before it.
     fn split_part(
         &mut self,
         part: &SplitPart<'_>,

@@ -1,4 +1,4 @@
-//! Walks over bytes that are not UTF-8 everywhere.
+//! Encodes bytes that are not UTF-8 everywhere.
 //!
 //! Each longest run of bytes that are not UTF-8 is a piece, as in counting. Only SentencePiece's normalizer
 //! replaces each such byte by U+FFFD, to which no rule applies, and the text around it is one text.
@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::sink::{Place, Sink};
-use super::walk::{Origin, Visit, Walk, check_len};
+use super::text_encoder::{Origin, TextEncoder, Visit, check_len};
 use crate::cache::piece_table::{Key, MAX_KEY, PieceTable, hash, key};
 use crate::error::{Error, Result};
 use crate::normalizer::{Normalizer, Rewritten, SentencePiece};
@@ -15,8 +15,8 @@ use crate::text::utf8_runs::{Run, for_each_few_runs, for_each_run};
 use crate::tokenizer::added_tokens::{AddedToken, Section};
 use crate::tokenizer::special_policy::SpecialPolicy;
 
-impl<S: Sink> Walk<'_, '_, S> {
-    /// Walks over a text that is not UTF-8.
+impl<S: Sink> TextEncoder<'_, '_, S> {
+    /// Encodes a text that is not UTF-8.
     pub(super) fn malformed(&mut self, text: &[u8]) -> Visit {
         match &self.tokenizer.pipeline.normalizer {
             Some(Normalizer::SentencePiece(normalizer)) => self.replaced(normalizer, text),
@@ -24,7 +24,7 @@ impl<S: Sink> Walk<'_, '_, S> {
         }
     }
 
-    /// Walks over a text of which the normalizer replaces such bytes.
+    /// Encodes a text of which the normalizer replaces such bytes.
     fn replaced(&mut self, normalizer: &SentencePiece, text: &[u8]) -> Visit {
         for (range, token) in sections(text, self.policy)? {
             if let Some(token) = token {
@@ -42,7 +42,7 @@ impl<S: Sink> Walk<'_, '_, S> {
         Ok(())
     }
 
-    /// Walks over a text of which runs of such bytes are pieces.
+    /// Encodes a text of which runs of such bytes are pieces.
     fn runs(&mut self, text: &[u8]) -> Visit {
         let mut repeats = Repeats::new(text, S::NEEDS_PIECES || self.tokenizer.model.dropout().is_some());
         let visit = for_each_few_runs(text, |runs| {

@@ -1,10 +1,10 @@
-//! Offsets of known ids: sums of the lengths of tokens where tokens are the text, else another walk.
+//! Offsets of known ids: sums of the lengths of tokens where tokens are the text, else another pass.
 //!
 //! Where tokens, one after the other, are the text, except for a space in front and `▁` for spaces, spans
 //! are sums of the lengths of tokens. So it is for byte-level models, and for SentencePiece's that change
 //! only spaces (Llama, Mistral). The text is searched only for exceptions: a `▁` in the text, or
 //! bytes that are not UTF-8. In characters a token counts the ones that begin in it, and begins inside one if
-//! its first byte does. For all other ids the text is walked again, and the ids determine how far each reaches
+//! its first byte does. For all other ids the text is read again, and the ids determine how far each reaches
 //! (`spans`).
 
 use std::sync::OnceLock;
@@ -92,7 +92,7 @@ impl Tokenizer {
                 Part::Second { .. } => texts[1],
             };
             sink.known = Some(of_part);
-            self.walk_text(text, None, options, &mut sink)?;
+            self.encode_text(text, None, options, &mut sink)?;
             if sink.known != Some(&[]) {
                 return Err(different_ids());
             }

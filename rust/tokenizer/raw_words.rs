@@ -1,4 +1,4 @@
-//! Raw words: BERT's pipeline and model in one walk, on words that are split before they are cleaned up.
+//! Raw words: BERT's pipeline and model in one pass, on words that are split before they are cleaned up.
 //!
 //! No normalized text is written for spans: most raw words have the characters of what they become at the
 //! same places, and their ids determine how far each reaches. Only the remaining words are cleaned up, one by
@@ -6,7 +6,7 @@
 
 use super::sink::Sink;
 use super::spans::{Spans, Traces};
-use super::walk::{MOST_RESERVED, Origin, Visit, Walk};
+use super::text_encoder::{MOST_RESERVED, Origin, TextEncoder, Visit};
 use crate::error::Result;
 use crate::memory::MakeRoom;
 use crate::models::wordpiece::{Cleaner, is_ideograph};
@@ -18,7 +18,7 @@ use crate::pre_tokenizer::PreTokenizer;
 use crate::text::{CHUNK, Piece};
 use crate::tokenizer::special_policy::SpecialPolicy;
 
-/// The raw words of a pipeline, where one walk can do what it and the model do.
+/// The raw words of a pipeline, where one pass can do what it and the model do.
 pub(super) fn raw_words_of(pipeline: &Pipeline, model: &Model) -> Option<RawWords> {
     match (model, &pipeline.normalizer, &pipeline.pre_tokenizer) {
         (Model::WordPiece(model), Some(Normalizer::Bert(bert)), PreTokenizer::Bert)
@@ -59,8 +59,8 @@ impl Cleaner for RawSection<'_> {
     }
 }
 
-impl<S: Sink> Walk<'_, '_, S> {
-    /// Walks over a section by its raw words.
+impl<S: Sink> TextEncoder<'_, '_, S> {
+    /// Encodes a section by its raw words.
     pub(super) fn raw_words(&mut self, section: &str, base: usize, raw_words: RawWords) -> Visit {
         let (mut at, mut chunk) = (0, [Piece::default(); CHUNK]);
         let mut section = RawSection { raw_words, text: section, base, aligned: Aligned::default() };
@@ -96,7 +96,7 @@ impl Spans<'_> {
         let mut pieces = pieces;
         loop {
             if are_plain && let Some(token_lengths) = token_lengths {
-                let (n, n_ids) = token_lengths.walk_texts(pieces, to_come, base, spans);
+                let (n, n_ids) = token_lengths.push_spans(pieces, to_come, base, spans);
                 (pieces, *to_come) = (&pieces[n..], &to_come[n_ids..]);
             }
             let Some((&piece, rest)) = pieces.split_first() else { break };
@@ -115,7 +115,7 @@ impl Spans<'_> {
                 let before = spans.len();
                 let mut is_known = true;
                 let found = token_lengths.and_then(|token_lengths| {
-                    token_lengths.walk(text.as_bytes(), piece, to_come, |id, start, end| {
+                    token_lengths.visit_tokens(text.as_bytes(), piece, to_come, |id, start, end| {
                         is_known &= unk_id != Some(id);
                         spans.push([(base + start) as u64, (base + end) as u64]);
                     })

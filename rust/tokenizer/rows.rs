@@ -105,7 +105,7 @@ impl Tokenizer {
             )));
         };
         let mut sink = Spans::new(true);
-        self.walk_text(text, None, &options, &mut sink)?;
+        self.encode_text(text, None, &options, &mut sink)?;
         let Arrays { ids, spans, source_texts } = sink.into_arrays();
         let around: Vec<Span> = vec![[0, 0]; before.len().max(after.len())];
         let room = step + stride;

@@ -1,7 +1,8 @@
-//! `Sink`: receives the tokens that a walk finds.
+//! `Sink`: receives the tokens of a text.
 //!
-//! A call chooses its sink once: [`Ids`], [`Count`], [`Spans`](super::spans::Spans) or [`Words`]. The walk
-//! is compiled for each, so that what a sink does not keep costs nothing.
+//! A call chooses its sink once: [`Ids`], [`Count`], [`Spans`](super::spans::Spans) or [`Words`].
+//! [`TextEncoder`](super::text_encoder::TextEncoder) is compiled for each, so that what a sink does not keep
+//! costs nothing.
 
 use crate::error::Result;
 use crate::memory::{self, MakeRoom};
@@ -11,7 +12,7 @@ use crate::tokenizer::added_tokens::AddedToken;
 use crate::tokenizer::encoding::{SourceTexts, Span};
 use crate::tokenizer::raw_words::RawSection;
 use crate::tokenizer::special_policy::SpecialPolicy;
-use crate::tokenizer::walk::Origin;
+use crate::tokenizer::text_encoder::Origin;
 use crate::vocab::TokenId;
 
 /// A place in what a sink holds.

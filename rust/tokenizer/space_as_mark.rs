@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Tokenizer;
 use super::sink::Sink;
-use super::walk::{Visit, Walk};
+use super::text_encoder::{TextEncoder, Visit};
 use crate::memory;
 use crate::pre_tokenizer::{PreTokenizer, Prepend, Spaces};
 use crate::text::simd::Tiles;
@@ -64,8 +64,8 @@ impl Tokenizer {
     }
 }
 
-impl<S: Sink> Walk<'_, '_, S> {
-    /// Walks over a section, or a part of one that is cut before a space; `None`, with nothing taken, where
+impl<S: Sink> TextEncoder<'_, '_, S> {
+    /// Encodes a section, or a part of one that is cut before a space; `None`, with nothing taken, where
     /// that is the work of the stages.
     pub(super) fn space_as_mark(
         &mut self,
@@ -131,7 +131,7 @@ mod tests {
 
     use super::super::EncodeOptions;
     use super::super::sink::Ids;
-    use super::super::walk::Limits;
+    use super::super::text_encoder::Limits;
     use super::*;
 
     /// A model over characters with its own marks, in a pipeline that only writes them.
@@ -180,11 +180,11 @@ mod tests {
             let policy = tokenizer.policy(EncodeOptions::default().specials).unwrap();
             let (mut ids, mut is_read) = (Ids::default(), false);
             policy.lend(|worker| {
-                let visit = |walk: &mut Walk<'_, '_, Ids>| {
-                    is_read = walk.space_as_mark("a b", 0, true).transpose()?.is_some();
+                let visit = |encoder: &mut TextEncoder<'_, '_, Ids>| {
+                    is_read = encoder.space_as_mark("a b", 0, true).transpose()?.is_some();
                     Ok(())
                 };
-                tokenizer.walk(3, &policy, Limits::default(), worker, &mut ids, visit).unwrap();
+                tokenizer.encode_with(3, &policy, Limits::default(), worker, &mut ids, visit).unwrap();
             });
             assert!(is_read, "{:?}", tokenizer.pipeline);
         }

@@ -7,7 +7,7 @@
 
 use super::raw_words::RawSection;
 use super::sink::{Arrays, Place, Sink};
-use super::walk::{MOST_RESERVED, Origin};
+use super::text_encoder::{MOST_RESERVED, Origin};
 use crate::error::{Error, Result};
 use crate::memory::{self, MakeRoom};
 use crate::models::Worker;
@@ -312,11 +312,11 @@ impl<'a, 'b> Traces<'a, 'b> {
         token_lengths: Option<&TokenLengths>,
     ) -> usize {
         // Of an unknown token the source text is taken; a single piece may be a whole text.
-        let is_told = |lengths: &&TokenLengths| self.unk_id.is_none_or(|id| !lengths.covers_text(id));
-        let Some(token_lengths) = token_lengths.filter(is_told).filter(|_| pieces.len() > 1) else {
-            return 0;
+        let suffice = |lengths: &&TokenLengths| {
+            pieces.len() > 1 && self.unk_id.is_none_or(|id| !lengths.covers_text(id))
         };
-        let (n, n_ids) = token_lengths.walk_texts(pieces, to_come, 0, self.spans);
+        let Some(token_lengths) = token_lengths.filter(suffice) else { return 0 };
+        let (n, n_ids) = token_lengths.push_spans(pieces, to_come, 0, self.spans);
         *to_come = &to_come[n_ids..];
         n
     }
@@ -333,7 +333,7 @@ impl<'a, 'b> Traces<'a, 'b> {
     ) -> Result<()> {
         let (text, before) = (self.text, self.spans.len());
         let found = token_lengths.and_then(|token_lengths| {
-            token_lengths.walk(text, piece, to_come, |id, start, end| self.push(id, start, end))
+            token_lengths.visit_tokens(text, piece, to_come, |id, start, end| self.push(id, start, end))
         });
         let n = match found {
             Some(n) => n,

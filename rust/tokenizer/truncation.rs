@@ -1,6 +1,6 @@
 //! How rows and pairs are made to fit: from which text ids are taken, and windows of the rest.
 //!
-//! A single text is cut while it is encoded (`Walk`).
+//! A single text is cut while it is encoded (`TextEncoder`).
 //!
 //! The numbers are those of Hugging Face's `truncate_encodings` and `Encoding::truncate`; the
 //! order of windows of pairs is that of `Encoding::merge_with`. They differ only for a text that the

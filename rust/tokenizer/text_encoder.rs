@@ -1,4 +1,4 @@
-//! `Walk`: turns a text into tokens; every call uses it.
+//! `TextEncoder`: turns a text into tokens; every call uses it.
 //!
 //! ```text
 //! text -> sections (added tokens) -> normalizer -> stretches -> pieces -> model -> sink
@@ -32,7 +32,7 @@ use crate::tokenizer::special_policy::SpecialPolicy;
 /// reserved once their number is known.
 pub(super) const MOST_RESERVED: usize = 1 << 16;
 
-/// Why a walk ended before the text did. A request to stop is never taken for a full sink: they are
+/// Why encoding ended before the text did. A request to stop is never taken for a full sink: they are
 /// different variants.
 #[derive(Debug)]
 pub(super) enum Stop {
@@ -48,7 +48,7 @@ impl From<Error> for Stop {
     }
 }
 
-/// How a walk over a text, or over a part of one, ended.
+/// How the encoding of a text, or of a part of one, ended.
 pub(super) type Visit = Result<(), Stop>;
 
 /// Where a stretch of rewritten text comes from in the original.
@@ -83,22 +83,22 @@ impl Origin<'_> {
     }
 }
 
-/// How much a walk may put out.
+/// How much may be put out.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Limits<'a> {
     /// The most ids; `None` is all.
     pub(super) room: Option<usize>,
-    /// Set by another thread, it ends the walk.
+    /// Set by another thread, it ends the encoding.
     pub(super) stop: Option<&'a AtomicBool>,
 }
 
-/// A walk over one text.
-pub(super) struct Walk<'w, 'm, S> {
+/// Encodes one text into a sink.
+pub(super) struct TextEncoder<'w, 'm, S> {
     pub(super) tokenizer: &'w Tokenizer,
     pub(super) policy: &'w SpecialPolicy<'w>,
     pub(super) worker: &'w mut Worker<'m>,
     pub(super) sink: &'w mut S,
-    /// The number of ids in the sink at which the walk ends.
+    /// The number of ids in the sink at which encoding ends.
     limit: usize,
     stop: Option<&'w AtomicBool>,
     /// The steps that patterns may still take on the whole text, however it is cut.
@@ -107,7 +107,7 @@ pub(super) struct Walk<'w, 'm, S> {
 
 impl Tokenizer {
     /// Puts the tokens of a text, without its template, into a sink.
-    pub(super) fn walk_text<S: Sink>(
+    pub(super) fn encode_text<S: Sink>(
         &self,
         text: Input<'_>,
         room: Option<usize>,
@@ -118,25 +118,25 @@ impl Tokenizer {
         let limits = Limits { room, stop: options.stop };
         policy.lend(|worker| {
             worker.set_dropout(self.dropout(options.seed));
-            self.walk(text.len(), &policy, limits, worker, sink, |walk| walk.text(text))
+            self.encode_with(text.len(), &policy, limits, worker, sink, |encoder| encoder.text(text))
         })
     }
 
-    /// Begins a walk over `n_bytes` of text, which `visit` goes; ids beyond the limit are cut off.
-    pub(super) fn walk<'m, S: Sink>(
+    /// Encodes `n_bytes` of text by `visit`; ids beyond the limit are cut off.
+    pub(super) fn encode_with<'m, S: Sink>(
         &self,
         n_bytes: usize,
         policy: &SpecialPolicy<'_>,
         Limits { room, stop }: Limits<'_>,
         worker: &mut Worker<'m>,
         sink: &mut S,
-        visit: impl FnOnce(&mut Walk<'_, 'm, S>) -> Visit,
+        visit: impl FnOnce(&mut TextEncoder<'_, 'm, S>) -> Visit,
     ) -> Result<()> {
         let limit = room.map_or(usize::MAX, |room| room.saturating_add(sink.place().id));
         let budget = StepBudget::of(n_bytes);
-        let mut walk =
-            Walk { tokenizer: self, policy, worker, sink: &mut *sink, limit, stop, budget: &budget };
-        match visit(&mut walk) {
+        let mut encoder =
+            TextEncoder { tokenizer: self, policy, worker, sink: &mut *sink, limit, stop, budget: &budget };
+        match visit(&mut encoder) {
             Ok(()) | Err(Stop::Full) => {
                 sink.truncate(limit);
                 Ok(())
@@ -151,8 +151,8 @@ impl Tokenizer {
     }
 }
 
-impl<S: Sink> Walk<'_, '_, S> {
-    /// Walks over a text, or over bytes that may be one.
+impl<S: Sink> TextEncoder<'_, '_, S> {
+    /// Encodes a text, or over bytes that may be one.
     pub(super) fn text(&mut self, text: Input<'_>) -> Visit {
         match text.text() {
             Some(text) => self.sections(text, 0),
@@ -176,7 +176,7 @@ impl<S: Sink> Walk<'_, '_, S> {
         })
     }
 
-    /// Walks over a part of the text without added tokens, which begins at `base`.
+    /// Encodes a part of the text without added tokens, which begins at `base`.
     pub(super) fn section(&mut self, section: &str, base: usize) -> Visit {
         check_len(section.len())?;
         if !S::NEEDS_PIECES
@@ -197,7 +197,7 @@ impl<S: Sink> Walk<'_, '_, S> {
         S::SPANS || self.tokenizer.pipeline.looks_at_origin()
     }
 
-    /// Walks over a section that the normalizer has rewritten. Cuts it at added tokens marked `normalized`.
+    /// Encodes a section that the normalizer has rewritten. Cuts it at added tokens marked `normalized`.
     pub(super) fn normalized(&mut self, section: &str, normalized: &Rewritten, base: usize) -> Visit {
         let text = normalized.text(section);
         let origin = Origin { start: 0, normalized: normalized.alignment(), rewritten: None, base };
@@ -231,7 +231,7 @@ impl<S: Sink> Walk<'_, '_, S> {
         })
     }
 
-    /// Walks over a stretch, which `step` rewrites and cuts into pieces.
+    /// Encodes a stretch, which `step` rewrites and cuts into pieces.
     #[inline]
     fn stretch(&mut self, step: &PreTokenizer, text: &str, at_start: bool, origin: Origin<'_>) -> Visit {
         let rewritten = Rewritten::new(
@@ -279,7 +279,7 @@ impl<S: Sink> Walk<'_, '_, S> {
         self.sink.reserve((last.end - first.start) as usize)
     }
 
-    /// Ends the walk at its limit, or when the caller wants to stop.
+    /// Ends the encoding at its limit, or when the caller wants to stop.
     #[inline]
     pub(super) fn check(&self) -> Visit {
         if self.sink.is_full(self.limit) {
