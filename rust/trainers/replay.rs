@@ -31,6 +31,7 @@ pub(super) struct Written<'a, F> {
 }
 
 /// Pieces in the initial symbols of an alphabet.
+#[allow(clippy::type_complexity, reason = "2026-11: the type of a closure cannot be named")]
 pub(super) fn written<'a>(
     pieces: &'a [(&'a [u8], u64)],
     symbols: &'a FirstSymbols,
