@@ -297,29 +297,6 @@ mod tests {
     }
 
     #[test]
-    fn spans_in_a_text_before_marks_are_sums() {
-        let vocab = Vocab::from_tokens(["<unk>", "▁", "a", "▁a", "a▁a"]).unwrap();
-        let lengths = TokenLengths::new(&vocab).with_unknown(0, Unknown::Never, &vocab);
-        // "a a a" became "▁a▁a▁a", so marks are at 0, 4 and 8.
-        let walked = |ids: &[TokenId], n_marks: usize| {
-            let mut spans = vec![[7, 7]];
-            let before = |at: usize| [0, 4, 8].iter().take(n_marks).filter(|place| **place < at).count();
-            let n = lengths.push_spans_before_marks(12, ids, (10, true), before, &mut spans);
-            assert_eq!(spans.len(), 1 + n.unwrap_or(0));
-            n.map(|_| spans.split_off(1))
-        };
-        assert_eq!(walked(&[3, 3, 3], 3), Some(vec![[10, 11], [11, 13], [13, 15]]));
-        assert_eq!(walked(&[1, 4, 3], 3), Some(vec![[10, 10], [10, 13], [13, 15]]));
-        // As many as were asked for, and those of the text behind.
-        assert_eq!(walked(&[1, 2], 3), Some(vec![[10, 10], [10, 11]]));
-        assert_eq!(walked(&[3, 3, 3, 2], 3), Some(vec![[10, 11], [11, 13], [13, 15]]));
-        // A mark of the original, an unknown token, a text that ends inside a token.
-        assert_eq!(walked(&[3, 3, 3], 2), None);
-        assert_eq!(walked(&[3, 0, 3], 3), None);
-        assert_eq!(walked(&[3, 3, 2, 4], 3), None);
-    }
-
-    #[test]
     fn what_ids_tell() {
         let vocab = Vocab::from_tokens(["<unk>", "a", "ab", "<0x0A>", "##b"]).unwrap();
         let of = |unknown| TokenLengths::new(&vocab).with_bytes([3]).with_unknown(0, unknown, &vocab);

@@ -379,33 +379,6 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_all_that_was_written_or_none() {
-        let marked = |edits: &[(usize, &str)]| {
-            let mut aligned = Aligned::default();
-            for &(n, content) in edits {
-                match content {
-                    "" => aligned.copy(&"xxxxxxxx"[..n]),
-                    content => aligned.replace(n, content),
-                }
-            }
-            aligned
-        };
-        let marks = |aligned: &Aligned, n: usize| {
-            let marks = aligned.alignment().marks(&aligned.text.as_bytes()[..n.min(aligned.text.len())])?;
-            Some((marks.is_inserted, marks.n_before(n)))
-        };
-        let text = marked(&[(0, "▁"), (2, ""), (1, "▁"), (1, ""), (2, "-")]);
-        assert_eq!(text.text, "▁xx▁x-");
-        // What comes behind the beginning does not count.
-        assert_eq!([9, 8, 5].map(|n| marks(&text, n)), [Some((true, 2)), Some((true, 2)), Some((true, 1))]);
-        assert_eq!(marks(&text, 10), None);
-        assert_eq!(marks(&marked(&[(1, "▁"), (1, "")]), 4), Some((false, 1)));
-        for other in [(2, "▁"), (0, "▁"), (1, "abc"), (1, "-"), (3, "▁")] {
-            assert_eq!(marks(&marked(&[(1, ""), other, (1, "")]), 4), None, "{other:?}");
-        }
-    }
-
-    #[test]
     fn then_joins_deletions_of_many_steps() {
         let mut whole: Option<Aligned> = None;
         let text = "ab".repeat(50);

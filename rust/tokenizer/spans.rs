@@ -92,7 +92,7 @@ impl Sink for Spans<'_> {
         let mut traces = Traces::new(spans, source_texts, policy, origin, text);
         let mut pieces = pieces;
         loop {
-            pieces = &pieces[traces.push_told(pieces, to_come, token_lengths)..];
+            pieces = &pieces[traces.push_by_length(pieces, to_come, token_lengths)..];
             let Some((&piece, rest)) = pieces.split_first() else { break };
             traces.push_piece(piece, to_come, token_lengths, &mut self.of_piece, worker)?;
             pieces = rest;
@@ -305,7 +305,7 @@ impl<'a, 'b> Traces<'a, 'b> {
 
     /// Takes the ids of pieces, with which `to_come` begins, up to the first that does not follow from the lengths of
     /// tokens alone; returns how many pieces these are.
-    fn push_told(
+    fn push_by_length(
         &mut self,
         pieces: &[Piece],
         to_come: &mut &[TokenId],
