@@ -105,8 +105,9 @@ def test_stopped_folds_go_on(folder: Path, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert json.loads(done.out)["spread"] == json.loads(whole.out)["spread"]
     for place in range(3):
-        weights = [folder / "runs" / of / f"fold-{place}" / "model.safetensors" for of in ("whole", "parts")]
-        assert weights[0].read_bytes() == weights[1].read_bytes()
+        for name in ("model.safetensors", "training_data.json"):
+            files = [folder / "runs" / of / f"fold-{place}" / name for of in ("whole", "parts")]
+            assert files[0].read_bytes() == files[1].read_bytes(), name
 
 
 # (assignments, the combinations)

@@ -45,6 +45,11 @@ class Source:
     format: str
 
 
+def _path(source: Path) -> str:
+    """Returns the path of a file from any folder, as a resumed run may be in another; other names stay."""
+    return str(source.absolute() if source.exists() else source)
+
+
 @dataclass(frozen=True)
 class TrainingRecord:
     """The data of a run.
@@ -67,7 +72,7 @@ class TrainingRecord:
         tables = {"train": train, **others}
         return cls(
             sources=tuple(
-                Source(role, str(table.source), table.sha256, len(table), table.format)
+                Source(role, _path(table.source), table.sha256, len(table), table.format)
                 for role, table in tables.items()
                 if table is not None
             ),
