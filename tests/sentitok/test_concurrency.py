@@ -197,12 +197,11 @@ def turns(work: Callable[[], object]) -> int:
 
 @pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="there is no lock to release")
 def test_other_threads_run_while_python_objects_are_made(tokenizer: Tokenizer, lines: list[str]) -> None:
-    # Long enough for dozens of turns; 4 MB took 350 MB of memory, the most of all tests.
-    text = "".join(lines) * (1_500_000 // sum(map(len, lines)))
+    text = "".join(lines) * (4_000_000 // sum(map(len, lines)))
     encoding = tokenizer.encode(text)
     batch = tokenizer.encode_batch([text, ""], offsets=True)
     ids = encoding.ids.tolist()
-    splitter, counts = PreTokenizer("gpt2"), {f"w{n}": n for n in range(120_000)}
+    splitter, counts = PreTokenizer("gpt2"), {f"w{n}": n for n in range(300_000)}
     for name, work in {
         "tokens": lambda: encoding.tokens,
         "surfaces": lambda: encoding.surfaces,
