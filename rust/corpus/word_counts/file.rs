@@ -234,7 +234,8 @@ impl<R: BufRead> CountsReader<R> {
             if self.sum != self.header.totals.pieces {
                 let (sum, pieces) = (self.sum, self.header.totals.pieces);
                 return Err(self.error(format!(
-                    "the counts add up to {sum}, but the header says {pieces}; the file was cut short or changed"
+                    "the counts add up to {sum}, but the header says {pieces}; the file was cut short or changed; \
+                     count the text again"
                 )));
             }
             return Ok(false);
@@ -293,7 +294,10 @@ impl<R: BufRead> CountsReader<R> {
                 return Ok(false);
             }
             if is_empty || self.line.len() + n > MAX_LINE {
-                return Err(self.error("the line has no end; the file was cut short, or is not a count file"));
+                return Err(self.error(
+                    "the line has no end; the file was cut short, or is not a count file; count the text \
+                     again",
+                ));
             }
             memory::extend(&mut self.line, &part[..n])?;
             self.input.consume(n + usize::from(end.is_some()));
