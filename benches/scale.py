@@ -104,9 +104,8 @@ def main() -> None:
         part = CACHE / "scale-part.txt"
         part.write_bytes(text.open("rb").read(16 << 20).rpartition(b"\n")[0])
         sentitok.train_bpe(part, vocab_size=32_000).save(tokenizer_file)
-    # A multiple of 2 parts, so that two workers end at about the same time.
-    n_parts = 2 * max(8, -(-text.stat().st_size // (128 << 20)))
-    shard_bytes = -(-text.stat().st_size // n_parts)
+    # At least 16 parts, so that two workers end at about the same time.
+    shard_bytes = min(64 << 20, (given.mb << 20) // 16)
     with tempfile.TemporaryDirectory(dir=CACHE) as name:
         tokenizer = sentitok.Tokenizer.from_file(tokenizer_file)
         sentitok.count(text, out=Path(name) / "count")

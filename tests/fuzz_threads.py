@@ -63,7 +63,7 @@ WORDS = [
         "supercalifragilistic",
     ),
 ]
-#: What is called: a tokenizer, a text and its ids give something that can be compared.
+#: A call to compare: a tokenizer, a text and its ids give something that can be compared.
 Call = Callable[[Tokenizer, str, list[int]], Any]
 
 

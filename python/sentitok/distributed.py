@@ -335,7 +335,7 @@ def _folder(kept: Place | None, *files: Place) -> Iterator[Place]:
 
     Args:
         kept: the named one.
-        files: that say what is being made.
+        files: descriptions of the output, such as its manifest.
     """
     if kept is None:
         with tempfile.TemporaryDirectory(prefix="sentitok-") as temporary:
@@ -355,7 +355,7 @@ def _folder(kept: Place | None, *files: Place) -> Iterator[Place]:
                 for file in new_files:
                     _unlink(file)
                 for folder in new_folders:
-                    folder.rmdir()  # those that are empty
+                    folder.rmdir()  # fails if it holds anything
         raise
 
 

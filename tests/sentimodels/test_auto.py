@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-# What is tried first on some rows, and what of that is quick on any.
+# Architectures that are tried first on some rows, and those of them that are quick on any.
 FIRST = {name for name, row in ARCHITECTURES.items() if row.rank.some is not None}
 BAGS = {name for name in FIRST if ARCHITECTURES[name].fits}
 

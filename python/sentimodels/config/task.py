@@ -40,7 +40,7 @@ class TaskKind:
 
     Attributes:
         family: the kind of runs that have the task (`runs/families.py`).
-        summary: what is learned, as in `one label a text`.
+        summary: what the model learns, as in `one label a text`.
         section: module below `sentimodels` and class of its section.
         maker: module and function that makes the task of a run, of what its recipe has prepared: that of a
             classifier from `RunConfig` and `TaskRows` (`tasks/classification.py`), that of a language model

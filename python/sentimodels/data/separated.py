@@ -752,7 +752,7 @@ def recognised(
 
 
 def columns_of(rows: Sequence[Sequence[str]], n_columns: int) -> list[Sequence[str]]:
-    """Returns the cells of the first columns; of a short row, those that it has."""
+    """Returns the cells of the first columns; of a short row, as many as there are."""
     if rows and all(len(row) >= n_columns for row in rows):
         return list(islice(zip(*rows, strict=False), n_columns))
     return [[row[at] for row in rows if at < len(row)] for at in range(n_columns)]

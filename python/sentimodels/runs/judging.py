@@ -216,9 +216,9 @@ def better_rule(
         temperature: of the run.
 
     Returns:
-        `rule`, that of the thresholds; `score`, the name of what is compared; its value for the usual answers
-        (`usual`) and by the rule (`by_rule`); the 95 % `interval` of the difference, and whether it is
-        `better`. `None` for other labels, or too few rows.
+        `rule`, that of the thresholds; `score`, the name of the score that is compared; its value for the
+        usual answers (`usual`) and by the rule (`by_rule`); the 95 % `interval` of the difference, and
+        whether it is `better`. `None` for other labels, or too few rows.
     """
     labels, table, truth = texts.tables.labels, texts.tables.valid, texts.valid_labels
     if table is None or truth is None or not (labels.several or labels.ordered):

@@ -1,8 +1,8 @@
 """Out-of-fold answers: what the runs of a cross-validation answer to the rows that each leaves out.
 
 Each run of `train --folds` keeps the probabilities of its fold in `out_of_fold.npz`, next to the places of
-the rows in their file. It keeps no texts: `load` takes those from the file, which must be the same. Where
-there is no such group, `of_bags` fits quick models on the spot.
+the rows in their file. It keeps no texts: `load` takes those from the file, which must be the same. Without
+such a group, `of_bags` fits quick models.
 """
 
 import io

@@ -58,7 +58,7 @@ impl Positions {
         }
     }
 
-    /// Adds a position where there is no room, out of the loops that push.
+    /// Adds a position when the list must grow; not inlined, so that loops that push stay small.
     #[inline(never)]
     fn grow(&mut self, position: u32) -> Result<()> {
         match self {
