@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import uvicorn
+
 from sentitok.web.server import bind, server_of
 
 
@@ -29,10 +31,17 @@ class Client:
 
     port: int
     headers: dict[str, str] = field(default_factory=dict)
+    server: uvicorn.Server | None = None
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/"
+
+    @property
+    def connections(self) -> int:
+        """How many connections the server keeps."""
+        assert self.server is not None
+        return len(self.server.server_state.connections)
 
     def ask(
         self, path: str, body: object = None, *, data: bytes | None = None, method: str = "", **headers: str
@@ -71,7 +80,7 @@ def serving(app: Any, seconds: float = 180) -> Iterator[Client]:
             assert thread.is_alive()
             assert time.monotonic() < until
             time.sleep(0.005)
-        yield Client(bound.getsockname()[1])
+        yield Client(bound.getsockname()[1], server=server)
     finally:
         server.should_exit = True
         thread.join(20)
