@@ -78,11 +78,23 @@ os.environ.pop("SENTI_EXCLUDE", None)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A sanitised or loaded machine is slow; a slow example is not a failure.
+# A sanitised or loaded machine is slow; a slow example is not a failure. An ordinary run tries the same
+# examples each time, so that no change fails by chance; `make test-slow` and continuous integration of each
+# night (.github/workflows/fuzz.yml) look for new ones.
 settings.register_profile(
-    "sentitok", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
+    "sentitok",
+    deadline=None,
+    derandomize=True,
+    max_examples=30,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("thorough", parent=settings.get_profile("sentitok"), max_examples=1000)
+settings.register_profile(
+    "thorough",
+    parent=settings.get_profile("sentitok"),
+    derandomize=False,
+    print_blob=True,
+    max_examples=1000,
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "thorough" if THOROUGH else "sentitok"))
 
 

@@ -9,7 +9,7 @@ import os
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -59,12 +59,22 @@ def _work(code: str, args: tuple[str, ...], environment: dict[str, str], cwd: Pa
         sys.stderr.flush()
 
 
+def _free_port() -> int:
+    """Returns a port that is free, and stays so until it is bound.
+
+    The system gives those above to whoever asks for any; other processes of the tests begin elsewhere.
+    """
+    for port in range(10_000 + os.getpid() * 20 % 20_000, 32_000):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
+
+
 def run_pair(code: str, *args: str, cwd: Path, seconds: float = 170) -> Pair:
     """Runs Python in two processes of one group, and ends them after so many seconds."""
     context = _context()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = _free_port()
     common = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
     written = [cwd / f".process-{rank}" for rank in range(2)]
     started = []

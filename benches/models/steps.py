@@ -100,5 +100,5 @@ def _step(run: Path, stop: Stop, begin: _Work, go_on: _Work) -> About | None:
     work = go_on if (run / "config.toml").is_file() else begin
     with Stopper() as interrupted:
         about = work(lambda: interrupted() or stop())
-    _beside(run).write_text(f"{cpu_seconds(run) + time.process_time() - before:.1f}\n", "utf-8")
+    _beside(run).write_text(f"{cpu_seconds(run) + time.process_time() - before:.3f}\n", "utf-8")
     return None if about["fit"]["stop"] == "stopped" else about

@@ -25,7 +25,18 @@ def _(lib: Library) -> None:
 
 
 def others_run(call: Callable[[], Any]) -> Any:
-    """The result of a call; another thread continues while it runs."""
+    """The result of a call; another thread continues while it runs.
+
+    One beat may fall before the work begins. A fast machine, or a busy one, gives few.
+    """
+    for _ in range(50):
+        found, n_beats = _beats_of(call)
+        if n_beats > 1:
+            return found
+    raise AssertionError("the other thread waited")
+
+
+def _beats_of(call: Callable[[], Any]) -> tuple[Any, int]:
     stop, beats = threading.Event(), []
 
     def beat() -> None:
@@ -41,9 +52,7 @@ def others_run(call: Callable[[], Any]) -> Any:
     end = time.perf_counter()
     stop.set()
     thread.join()
-    # One may fall before the work begins.
-    assert sum(start < at < end for at in beats) > 1
-    return found
+    return found, sum(start < at < end for at in beats)
 
 
 @case("gil_release_test.py::test_gil_release")

@@ -1,7 +1,9 @@
 """`plan`, which `--dry-run` prints: steps of a run are tried, and nothing is left of it."""
 
+import itertools
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -52,6 +54,15 @@ def test_a_plan_is_what_the_run_is(arch: str, corpus: Path, tmp_path: Path) -> N
     assert found["fits"]
     assert found["seconds"] > 0
     assert found["tokens_per_second"] > 0
+
+
+def test_a_plan_draws_the_time_of_its_steps_out(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step is said to take 2 seconds."""
+    clock = itertools.count(0, 2)
+    monkeypatch.setattr("sentimodels.runs.plan.time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    found = plan(recipe_of(config_of(corpus)))
+    assert found["seconds"] == pytest.approx(2 * 12)
+    assert found["tokens_per_second"] == pytest.approx(4 * 32 / 2)
 
 
 def test_a_plan_takes_three_steps_and_scores_nothing(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ def test_the_command_distills_resumes_and_tells(made: Path, tmp_path: Path) -> N
         done = senti(*line, "--json", cwd=tmp_path)
         plan = json.loads(done.out)
         assert plan["train_rows"] == 360
-        assert plan["seconds"] > 0 if arch == "cnn" else plan["seconds"] < 5
+        assert plan["seconds"] > 0
         assert plan["memory_bytes"] > 1_000_000
     assert not (tmp_path / "planned").exists()
     done = senti("distill", "--resume", "student", cwd=tmp_path)

@@ -568,10 +568,10 @@ def test_a_condition_that_no_row_fulfils_names_the_values(tmp_path: Path) -> Non
 def test_lines_of_rows_are_found_in_linear_time(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("text,label\n" + '"two\r\nlines",1\n\none,2\n' * 20_000, newline="")
-    began = time.perf_counter()
+    began = time.process_time()
     lines = read_table(path, with_lines=True).lines
     assert lines == [line for start in range(2, 80_002, 4) for line in (start, start + 3)]
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
 
 
 def test_labels_that_look_alike_are_said(tmp_path: Path) -> None:

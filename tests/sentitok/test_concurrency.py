@@ -77,22 +77,8 @@ def test_training_in_threads(lines: list[str]) -> None:
 @pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="there is no lock to release")
 def test_other_threads_run_while_encoding(tokenizer: Tokenizer, lines: list[str]) -> None:
     text = "".join(lines) * 4
-    ticks = 0
-    done = threading.Event()
-
-    def tick() -> None:
-        nonlocal ticks
-        while not done.wait(0.001):
-            ticks += 1
-
-    thread = threading.Thread(target=tick)
-    thread.start()
-    began = time.perf_counter()
-    tokenizer.encode(text)
-    seconds = time.perf_counter() - began
-    done.set()
-    thread.join()
-    assert seconds < 0.02 or ticks > 3
+    # In one go it would be none, or one before the work begins; a busy machine gives few.
+    assert any(turns(lambda: tokenizer.encode(text)) >= 2 for _ in range(50))
 
 
 def test_asyncio(tokenizer: Tokenizer) -> None:
@@ -150,7 +136,7 @@ def test_fork_while_others_encode(tokenizer: Tokenizer, lines: list[str]) -> Non
         for _ in range(5):
             child = context.Process(target=forked, args=(tokenizer, texts))
             child.start()
-            child.join(60)
+            child.join(180)
             assert child.exitcode == 0
     finally:
         done.set()

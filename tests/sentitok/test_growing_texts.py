@@ -217,9 +217,9 @@ def test_pushes_take_linear_time() -> None:
         return time.process_time() - start
 
     for tokenizer, part in ((gpt2, "a"), (gpt2, "a "), (held, "a"), (held, "b")):
-        # Quadratic time would be 400 times as long.
+        # Quadratic time would be 400 times as long. Other programs may slow one try down.
         few = min(seconds(tokenizer, part, 5_000) for _ in range(3))
-        assert seconds(tokenizer, part, 100_000) < 100 * few, part
+        assert any(seconds(tokenizer, part, 100_000) < 100 * few for _ in range(3)), part
 
 
 def test_text_that_does_not_begin_with_the_earlier_one() -> None:

@@ -20,7 +20,7 @@ from sentitok.datasets import TokenDataset
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 
 # How long a command has to get somewhere on a busy machine, in seconds.
-PATIENCE = 30
+PATIENCE = 180
 
 
 @pytest.fixture
@@ -129,12 +129,26 @@ def test_a_living_writer_of_the_same_shards_is_not_disturbed(folder: Path, token
         process.communicate()
 
 
+def wait_until_listening(process: subprocess.Popen[bytes]) -> None:
+    """Waits until a command answers SIGTERM: before, the system would end it without a word."""
+    status = Path(f"/proc/{process.pid}/status")
+    if not status.exists():  # no Linux
+        time.sleep(5)
+        return
+    end = time.monotonic() + PATIENCE
+    while not int(status.read_text().partition("SigCgt:")[2].split()[0], 16) >> (signal.SIGTERM - 1) & 1:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_sigterm_is_heard_where_nothing_comes(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     for line in ("info pipe", "show -t pipe film", "eval tokenizer.json pipe"):
         process = start(line, cwd=folder)
-        # Long enough to be in its wait; a shorter one would pass too.
-        time.sleep(1)
+        wait_until_listening(process)
+        # Long enough to be in its wait on a quiet machine; a shorter one would pass too.
+        time.sleep(0.5)
         assert process.poll() is None, line
         assert ended(process, signal.SIGTERM) == (143, "sentitok: stopped by SIGTERM\n"), line
 
@@ -251,6 +265,12 @@ def test_a_signal_that_is_ignored_stays_ignored(folder: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"done\n", b"")
 
 
+def call_with_alarm(call: Callable[[], object]) -> None:
+    """A function, so that the alarm of a machine that is late to begin the call is heard in it too."""
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    call()
+
+
 def test_signals_are_answered_in_the_midst_of_a_text() -> None:
     tokenizer = train_bpe(texts=["a film of a man and the whole"], vocab_size=270)
     text = "A film of the whole man, told 12 times; " * (1 << 20)
@@ -270,6 +290,7 @@ def test_signals_are_answered_in_the_midst_of_a_text() -> None:
             call()
             signal.setitimer(signal.ITIMER_REAL, 0)
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     # Answered at the end alone, all signals of a call would be one.
     assert all(heard.count(name) >= 2 for name in calls), heard
@@ -280,10 +301,10 @@ def test_signals_are_answered_in_the_midst_of_a_text() -> None:
     signal.signal(signal.SIGALRM, stop)
     try:
         for call in calls.values():
-            signal.setitimer(signal.ITIMER_REAL, 0.01)
             with pytest.raises(RuntimeError, match="stop"):
-                call()
+                call_with_alarm(call)
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 
