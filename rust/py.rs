@@ -65,7 +65,9 @@ static ALLOCATOR: allocator::Allocator = allocator::Allocator::new();
 /// Train and run tokenizers.
 #[pyo3::pymodule(gil_used = false)]
 mod _sentitok {
+    use pyo3::exceptions::PyImportError;
     use pyo3::prelude::*;
+    use pyo3::sync::PyOnceLock;
 
     #[pymodule_export]
     use super::added_token::{PyAddedToken, PySpecial};
@@ -118,6 +120,7 @@ mod _sentitok {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        refuse_second_interpreter(module.py())?;
         super::error::install_panic_hook();
         super::remote::register();
         #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -127,5 +130,20 @@ mod _sentitok {
             module.add(name, class)?;
         }
         super::word_counts::register_mapping(module.py())
+    }
+
+    /// Refuses to be loaded by a second interpreter of the process.
+    ///
+    /// NumPy supports one only: with two of them, printing an array can end the process. Each
+    /// interpreter has its own module `sys`.
+    fn refuse_second_interpreter(py: Python<'_>) -> PyResult<()> {
+        static FIRST: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+        let sys = py.import("sys")?;
+        if FIRST.get_or_init(py, || sys.clone().unbind()).is(&sys) {
+            return Ok(());
+        }
+        Err(PyImportError::new_err(
+            "another interpreter of this process has loaded sentitok already; use threads or processes",
+        ))
     }
 }

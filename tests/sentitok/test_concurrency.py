@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import fuzz_threads
+from commands import environment
 from sentitok import PreTokenizer, Tokenizer, WordCounts, train_bpe
 
 N_THREADS = 16
@@ -201,3 +202,40 @@ def test_other_threads_run_while_python_objects_are_made(tokenizer: Tokenizer, l
         assert any(turns(work) >= 2 for _ in range(50)), name
     assert encoding.tokens[:50] == [tokenizer.id_to_token(id) for id in ids[:50]]
     assert batch.to_list() == [ids, []]
+
+
+# Loads the package in this interpreter or not, then in two others of the process, and uses it here.
+INTERPRETERS = """
+import sys, warnings
+warnings.simplefilter("ignore")
+use = "import sentitok; print(sentitok.train_bpe(texts=['ab ab'], vocab_size=258).encode('ab').ids)"
+if sys.argv[1] == "first":
+    exec(use)
+try:
+    import _interpreters
+    new = lambda: _interpreters.create("legacy")
+except ImportError:
+    import _xxsubinterpreters as _interpreters
+    new = lambda: _interpreters.create(isolated=False)
+for _ in range(2):
+    try:
+        failed = _interpreters.run_string(new(), f"import sys; sys.path[:] = {sys.path!r}; {use}")
+        print(failed and failed.formatted)
+    except _interpreters.RunFailedError as error:
+        print(error)
+if sys.argv[1] == "first":
+    exec(use)
+"""
+
+
+@pytest.mark.parametrize("here", ["first", "not"])
+def test_a_second_interpreter_of_a_process_is_refused(here: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERPRETERS, here], capture_output=True, text=True, env=environment()
+    )
+    assert done.returncode == 0, done.stderr
+    refused = "another interpreter of this process"
+    expected = ["[256]", refused, refused, "[256]"] if here == "first" else ["[256]", "None", refused]
+    found = done.stdout.splitlines()
+    assert len(found) == len(expected)
+    assert all(word in line for word, line in zip(expected, found, strict=True)), found
