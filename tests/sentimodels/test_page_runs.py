@@ -203,6 +203,86 @@ def test_a_screen_reader_finds_what_is_there(page: Watched, folder: Path) -> Non
     assert page.page.get_by_role("status").count() == 1
 
 
+# All that a screen reader is given: of a list of tokens the first, of five examples one.
+TREE = r"""
+- banner:
+  - heading "Try your runs" [level=1]
+  - paragraph: /sentitok \S+ What you type stays on this server; it is not logged./
+- main:
+  - region "Text":
+    - textbox "Text": a great film
+    - paragraph: 12 characters
+    - group "Examples":
+      - button "The plot is thin, and the jokes mostly miss."
+  - region "Settings":
+    - group "Show":
+      - radio "tokens" [checked]
+      - radio "tokens and ids"
+      - radio "ids"
+      - radio "neither"
+    - group "Explain":
+      - checkbox "effect of each token"
+      - combobox "Method of explaining":
+        - option "leaving it out" [selected]
+        - option "parts that sum up"
+      - combobox "Label whose probability is explained":
+        - option "the answer" [selected]
+        - option "neg"
+        - option "pos"
+    - group "Writing":
+      - spinbutton "tokens": "64"
+      - spinbutton "temperature": "0.8"
+      - spinbutton "top-p": "0.95"
+      - spinbutton "seed"
+  - region "lstm":
+    - heading "lstm" [level=2]
+    - paragraph: /lstm, [\d,]+ parameters, \d+ ids/
+    - list "Probabilities":
+      - listitem:
+        - meter "neg"
+      - listitem:
+        - meter "pos"
+    - heading "3 tokens" [level=3]
+    - list "Tokens of lstm":
+      - listitem:
+        - img /a, id \d+/: a
+    - button "Copy ids"
+  - region "tfidf":
+    - heading "tfidf" [level=2]
+    - list "Probabilities":
+      - listitem:
+        - meter "neg"
+      - listitem:
+        - meter "pos"
+    - heading "3 tokens" [level=3]
+    - list "Tokens of tfidf":
+      - listitem:
+        - img "a, no id": a
+  - region "lm":
+    - heading "lm" [level=2]
+    - paragraph: /gpt, [\d,]+ parameters, \d+ ids/
+    - button "Continue"
+    - button "Stop" [disabled]
+    - group "Text of lm"
+    - heading /\d+ tokens, .+ bytes each/ [level=3]
+    - list "Tokens of lm":
+      - listitem:
+        - img /a, id \d+/: a
+    - button "Copy ids"
+    - group: Decode ids
+  - status
+  - alert
+"""
+
+
+def test_the_accessibility_tree_is_complete(page: Watched) -> None:
+    expect = pytest.importorskip("playwright.sync_api").expect
+    page.text.fill("a great film")
+    for name in ("lstm", "tfidf", "lm"):
+        page.panel(name).locator(".token").first.wait_for()
+    expect(page.page.locator("body")).to_match_aria_snapshot(TREE)
+
+
 def test_every_control_is_a_stop_of_the_keyboard(page: Watched) -> None:
     page.text.fill("a great film")
     for name in ("lstm", "tfidf", "lm"):
