@@ -26,7 +26,6 @@ from sentimodels.config import (
     DistillationConfig,
     OptimConfig,
     RowOf,
-    Section,
 )
 from sentimodels.data.parallel import read_parallel
 from sentimodels.data.readers import READERS, open_texts, read_table, recognise
@@ -43,16 +42,12 @@ from sentimodels.text.encoder import encoder_for
 from sentimodels.training.optimizer import OPTIMIZERS, Optimizers, rate
 
 
-def choices(section: type[Section], key: str) -> set[str]:
-    return set(get_args(section.model_fields[key].annotation))
-
-
 def test_the_configuration_offers_what_the_tables_have() -> None:
-    assert choices(OptimConfig, "schedule") == set(SCHEDULES)
     assert set(get_args(PoolingKind)) == set(POOLINGS)
     assert set(get_args(HeadKind)) == set(HEADS)
     for section, key, table in (
         (OptimConfig, "name", OPTIMIZERS),
+        (OptimConfig, "schedule", SCHEDULES),
         (ClassificationConfig, "loss", LOSSES),
         (DistillationConfig, "loss", DISTANCES),
     ):
@@ -220,19 +215,6 @@ def test_a_reader_is_found_by_the_suffixes_of_its_row(name: str, tmp_path: Path)
 
 
 # A small file or folder of each format: its name and content. Formats with columns are written below.
-EXAMPLES: dict[str, dict[str, str]] = {
-    "phrases": {"a.tsv": "PhraseId\tSentenceId\tPhrase\tSentiment\n1\t1\tgood fun\t3\n2\t2\tso dull\t1\n"},
-    "sst": {"a.txt": "(3 (3 good) (2 fun))\n(1 (2 so) (1 dull))\n"},
-    "sst-phrases": {"a.txt": "(3 good)\n(1 dull)\n"},
-    "sst-binary": {"a.txt": "(3 (3 good) (2 fun))\n(1 (2 so) (1 dull))\n"},
-    "fasttext": {"a.txt": "__label__pos good fun\n\n__label__neg so dull\n"},
-    "pairs": {"a.tsv": "good fun\t1\nso dull\t0\n"},
-    "polarity": {"a/x.neg": "so dull \n", "a/x.pos": "good fun \n"},
-    "reviews": {"a/neg/0_1.txt": "so dull", "a/pos/0_9.txt": "good fun"},
-    "lines": {"a.txt": "good fun\nso dull\n"},
-    "paragraphs": {"a.txt": "good\nfun\n\nso dull\n"},
-    "text": {"a.txt": "good fun\n\nso dull\n"},
-}
 _SIDES = {"prompt": ["good fun", "so dull"], "chosen": ["Yes.", "It is."], "rejected": ["No.", "Not so."]}
 
 
@@ -248,11 +230,12 @@ def _example(name: str, folder: Path) -> Path:
             "parquet": lambda: frame.to_parquet(path),
         }[name]()
         return path
-    assert name in EXAMPLES, "write an example of the format, with one text that is good and one that is dull"
-    for place, content in EXAMPLES[name].items():
+    files = READERS[name].example
+    assert files, "give the row an example, with one text that is good and one that is dull"
+    for place, content in files.items():
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         (folder / place).write_text(content)
-    return folder / next(iter(EXAMPLES[name])).partition("/")[0]
+    return folder / next(iter(files)).partition("/")[0]
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -92,25 +92,14 @@ __all__ = [
     "trained_by",
 ]
 
-# Sections of the other kinds of runs, by module: one is imported when a name of it is asked for.
-_OTHERS = {
-    "align": (
-        "ALIGN_OPTIM",
-        "AlignConfig",
-        "AlignDataConfig",
-        "AlignTrainConfig",
-        "DPOConfig",
-        "JudgedConfig",
-        "PPOConfig",
-        "reward_weights",
-    ),
-    "language": ("CorpusConfig", "LanguageConfig", "MaskedConfig", "NextTokenConfig", "PretrainConfig"),
-    "translation": ("ParallelConfig", "Seq2SeqConfig", "TranslationConfig", "TranslationTrainConfig"),
-}
+# Sections of the other kinds of runs: imported, in this order, when a name of one is asked for.
+_LATER = ("language", "translation", "align")
 
 
 def __getattr__(name: str) -> object:
-    for module, names in _OTHERS.items():
-        if name in names:
-            return getattr(import_module(f".{module}", __name__), name)
+    if name in __all__:
+        for module in _LATER:
+            found = import_module(f".{module}", __name__)
+            if name in found.__all__:
+                return getattr(found, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -210,7 +210,7 @@ class OptimConfig(Section):
     )
     eps: float = Field(default=1e-8, gt=0, description="Epsilon added to the denominator of adamw.")
     momentum: float = Field(default=0.9, ge=0, lt=1, description="Momentum of sgd.")
-    schedule: Literal["constant", "linear", "cosine"] = Field(
+    schedule: Annotated[str, RowOf("config.train", "SCHEDULES", "cosine")] = Field(
         default="cosine", description="Learning-rate schedule after warmup: constant, linear or cosine."
     )
     warmup: float = Field(

@@ -418,6 +418,8 @@ class Reader:
         has_columns: whether rows have named columns.
         separated: whether cells are separated by a separator.
         of_folders: whether it reads a folder, whose files belong together.
+        example: the files of an example by their paths, with a text that is "good fun" and one that is "so
+            dull"; none where columns have names. Tests read it.
     """
 
     about: str
@@ -427,6 +429,7 @@ class Reader:
     has_columns: bool = False
     separated: bool = False
     of_folders: bool = False
+    example: Mapping[str, str] = field(default_factory=dict)
 
 
 def _of_text(read: Callable[[TextFile, Source], OpenTable]) -> Callable[[Source], Any]:
@@ -778,36 +781,46 @@ READERS: dict[str, Reader] = {
         "Kaggle movie-review phrases (PhraseId, SentenceId, Phrase, Sentiment; no quoting)",
         _of_text(_phrases),
         begins=lambda lines, _: bool(lines) and tuple(lines[0].split("\t"))[:3] == KAGGLE_HEADER,
+        example={"a.tsv": "PhraseId\tSentenceId\tPhrase\tSentiment\n1\t1\tgood fun\t3\n2\t2\tso dull\t1\n"},
     ),
     "sst": Reader(
         "Stanford trees, one row a sentence",
         _trees("roots"),
         begins=lambda lines, _: bool(lines) and lines[0].startswith("(") and lines[0].endswith(")"),
+        example={"a.txt": "(3 (3 good) (2 fun))\n(1 (2 so) (1 dull))\n"},
     ),
-    "sst-phrases": Reader("Stanford trees, one row a phrase", _trees("phrases")),
+    "sst-phrases": Reader(
+        "Stanford trees, one row a phrase", _trees("phrases"), example={"a.txt": "(3 good)\n(1 dull)\n"}
+    ),
     "sst-binary": Reader(
-        "Stanford trees, one row a sentence, labels 0 and 1, neutral left out", _trees("roots", binary=True)
+        "Stanford trees, one row a sentence, labels 0 and 1, neutral left out",
+        _trees("roots", binary=True),
+        example={"a.txt": "(3 (3 good) (2 fun))\n(1 (2 so) (1 dull))\n"},
     ),
     "fasttext": Reader(
         "__label__NAME text, one a line, as fastText",
         _of_text(_fasttext),
         begins=lambda lines, _: _is_fasttext(lines),
+        example={"a.txt": "__label__pos good fun\n\n__label__neg so dull\n"},
     ),
     "pairs": Reader(
         "sentence TAB label without header, as SST-2",
         _of_text(_pairs),
         begins=lambda lines, _: _is_pairs(lines),
+        example={"a.tsv": "good fun\t1\nso dull\t0\n"},
     ),
     "polarity": Reader(
         "a folder with NAME.pos and NAME.neg, or one of the two; Latin-1",
         _polarity,
         (".pos", ".neg"),
         of_folders=True,
+        example={"a/x.neg": "so dull \n", "a/x.pos": "good fun \n"},
     ),
     "reviews": Reader(
         "a folder with a folder for each class, such as pos/ and neg/, one file a text, as IMDB",
         _reviews,
         of_folders=True,
+        example={"a/neg/0_1.txt": "so dull", "a/pos/0_9.txt": "good fun"},
     ),
     "csv": Reader(
         "cells between commas, semicolons, tabs or bars, quoted where they need it",
@@ -836,11 +849,21 @@ READERS: dict[str, Reader] = {
         (".parquet", ".pq"),
         has_columns=True,
     ),
-    "lines": Reader("texts without labels, one a line; only where --format says so", _of_text(_plain)),
-    "paragraphs": Reader(
-        "texts without labels, ended by blank lines; only where --format says so", _of_text(_paragraphs)
+    "lines": Reader(
+        "texts without labels, one a line; only where --format says so",
+        _of_text(_plain),
+        example={"a.txt": "good fun\nso dull\n"},
     ),
-    "text": Reader("the whole file as one text without label; only where --format says so", _of_text(_whole)),
+    "paragraphs": Reader(
+        "texts without labels, ended by blank lines; only where --format says so",
+        _of_text(_paragraphs),
+        example={"a.txt": "good\nfun\n\nso dull\n"},
+    ),
+    "text": Reader(
+        "the whole file as one text without label; only where --format says so",
+        _of_text(_whole),
+        example={"a.txt": "good fun\n\nso dull\n"},
+    ),
 }
 FORMATS = {name: reader.about for name, reader in READERS.items()}
 
