@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from parts import FILES
 from result import append, data_folder
+from threadpoolctl import threadpool_limits
 
 from sentimodels import Classifier
 from sentimodels.data import read_table
@@ -77,6 +78,7 @@ def main() -> int:
     parser.add_argument("archs", nargs="*", choices=[*HELD, []], help="architectures; all without it")
     given = parser.parse_args()
     torch.set_num_threads(1)
+    threadpool_limits(1)  # of numpy: CPU seconds count threads that wait
     code = 0
     for arch in given.archs or HELD:
         one = measured(arch, data_folder())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..classifier import Classifier
+from ..data.normalization import ALONE
 from ..errors import ConfigError
 from ..nn.bag import IsLinear
 from ..runs.families import CLASSIFIER
@@ -37,7 +38,7 @@ def html_page(run: Path) -> bytes:
     settings, tensors = scored(classifier)
     model = {
         "name": f"{run.resolve().name}: {', '.join(classifier.labels)}",
-        "about": {**about_of(classifier, run), **settings},
+        "about": {**about_of(classifier, run), **settings, "alone": f"[{ALONE}]"},
         "read": read,
         "word": _LESS.sub(r"(?:(?![\2])[\1])", WORD).replace(r"\x{", r"\u{"),
         "tensors": [

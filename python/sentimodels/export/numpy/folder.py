@@ -5,28 +5,36 @@
 | `classifier.py` | the reader, with the class `Classifier` |
 | `classifier.json` | labels, temperature, how texts are read and scored, how the folder was checked |
 | `model.safetensors` | weights in the form that the reader scores with |
-| `words.json`, `hashed-ngrams.json`, `open-vocabulary.json` or `tokenizer.json` | the vocabulary of the run |
+| `vocabulary.json` | the words or n-grams of the run; the place of one is its id |
+| `tokenizer.json` | the tokenizer of a run of subwords |
+
+What a run alone decides is computed here, so that the reader is short: factors are folded into one table of
+weights, known words are hashed, and every setting has one form.
 
 The folder answers real texts before it is handed out, by its own reader; where a probability is off by more
 than the tolerance, or a label differs, there is no folder.
 """
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from runpy import run_path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from sentitok import Tokenizer
 from sentitok.atomic import write as write_atomically
 
 from ...classifier import Classifier
 from ...config import RunConfig
-from ...data.normalization import ALONE, normalization_rules
+from ...data.normalization import normalization_rules
 from ...errors import ConfigError
 from ...models import ARCHITECTURES, architecture
 from ...models.cnn import Cnn
@@ -34,24 +42,24 @@ from ...nn.bag import IsLinear
 from ...nn.class_head import SequenceClassifier
 from ...nn.embedding import NgramEmbedding
 from ...runs.directory import manifest_hash, to_json, versions
-from ...text.words import WORD
+from ...text.ngrams import hash_texts
+from ...text.vocabulary import OpenVocabulary
+from ...text.words import WORD, HashedNgrams, NgramConfig, WordNgrams
 from ..comparison import checked_folder, compare, thresholds_of
 
 __all__ = ["FORMAT", "TOLERANCE", "about_of", "answers_of", "export_numpy", "refuse", "scored"]
 
-FORMAT = "sentimodels.export.numpy/1"
+FORMAT = "sentimodels.export.numpy/2"
 READER = "classifier.py"
 # By how much a probability may differ.
 TOLERANCE = 1e-6
-# The class of the reader for each file of a vocabulary.
-_SCORERS = {
-    "words.json": "NgramBag",
-    "hashed-ngrams.json": "HashedBag",
-    "open-vocabulary.json": "Convolutions",
-    "tokenizer.json": "Convolutions",
+# The class of the reader for each file of a vocabulary, and what it needs of the reader in addition.
+_CLASSES = {
+    "words.json": ("NgramBag", "weighted"),
+    "hashed-ngrams.json": ("HashedBag", "weighted", "known", "spelled"),
+    "open-vocabulary.json": ("Convolutions", "known", "spelled"),
+    "tokenizer.json": ("Convolutions", "known", "spelled"),
 }
-# Further parts of the reader that a class needs.
-_NEEDS = {"NgramBag": ("Bag",), "HashedBag": ("Bag",), "Convolutions": ()}
 
 
 def export_numpy(
@@ -84,11 +92,13 @@ def export_numpy(
     with checked_folder(folder, texts, replace=replace) as made:
         classifier = Classifier.load(run, windows=windows)
         refuse(classifier.config)
-        settings, tensors = scored(classifier)
-        about = {**about_of(classifier, run), **settings}
-        classifier.encoder.save(made)
-        write_atomically(made / READER, _reader(about["scorer"]).encode())
+        about, tensors, vocabulary = _folded(classifier)
+        about = {**about_of(classifier, run), **about}
+        if isinstance(classifier.encoder.encoder, Tokenizer):
+            classifier.encoder.save(made)
+        write_atomically(made / READER, _reader(classifier.encoder.file_name).encode())
         write_atomically(made / "model.safetensors", save(tensors))
+        write_atomically(made / "vocabulary.json", json.dumps(vocabulary, indent=0).encode())
         write_atomically(made / "classifier.json", to_json(about))
         about["compared"] = compare(classifier, answers_of(made), texts, tolerance)
         write_atomically(made / "classifier.json", to_json(about))
@@ -110,17 +120,15 @@ def refuse(config: RunConfig) -> None:
 
 
 def about_of(classifier: Classifier, run: Path) -> dict[str, Any]:
-    """Returns the fields that the reader needs of any run, and where the folder is from."""
+    """Returns what a reader needs of any run, and where the folder is from."""
     encoder = classifier.encoder
     return {
         "format": FORMAT,
         "arch": classifier.config.arch,
         "labels": list(classifier.labels.names),
-        **({"several": True} if classifier.labels.several else {}),
+        "several": classifier.labels.several,
         "temperature": classifier.temperature,
         **thresholds_of(classifier),
-        "vocabulary": encoder.file_name,
-        "scorer": _SCORERS[encoder.file_name],
         "normalize": encoder.normalized,
         "lowercase": encoder.lowercase,
         **normalization_rules(),
@@ -129,13 +137,85 @@ def about_of(classifier: Classifier, run: Path) -> dict[str, Any]:
     }
 
 
+def _folded(classifier: Classifier) -> tuple[dict[str, Any], dict[str, Tensor], list[str]]:
+    """Returns the settings, the tensors and the vocabulary that the reader scores with."""
+    settings, tensors = scored(classifier)
+    encoder, own = classifier.encoder.encoder, classifier.thresholds
+    least = [classifier.answers.least] * len(classifier.labels) if own is None else [*own.least]
+    settings |= {"least": least, "costs": None, "words": {"pattern": WORD}, "token_pattern": None}
+    if not classifier.labels.several:
+        costs = None if own is None else own.costs
+        settings |= {"least": 0.0 if own is None else least[0], "costs": costs}
+    vocabulary: list[str] = []
+    if isinstance(encoder, WordNgrams):
+        vocabulary = ["", *encoder.ngrams]
+        settings |= _ngrams_of(encoder.config)
+    elif isinstance(encoder, HashedNgrams):
+        vocabulary = ["\n", *encoder.words]
+        settings |= {
+            "word_ngrams": encoder.word_ngrams,
+            "char_ngrams": _sizes(encoder.char_ngrams),
+            "n_buckets": encoder.n_buckets,
+            "token_pattern": encoder.pattern,
+            "lowercase": encoder.lowercase,
+        }
+        # The last hash is read for unknown words, which are in no n-gram.
+        hashes = np.append(hash_texts(["", *encoder.words]), np.uint64(0)).view(np.int64)
+        tensors |= {"hashes": torch.from_numpy(hashes), "buckets": _ended(encoder.buckets, encoder.n_buckets)}
+    elif isinstance(encoder, OpenVocabulary):
+        vocabulary = encoder.token_texts
+        if encoder.pre_tokenizer is not None:
+            settings["words"] = {"name": encoder.pre_tokenizer}
+        settings["pad"] = ""
+    if isinstance(classifier.module, IsLinear):
+        # The factor of an n-gram goes into its weights, and into what it adds to the square of the length.
+        scale = tensors.pop("scale")
+        tensors["table"] = tensors["table"] * scale[:, None]
+        length = settings.pop("length")
+        tensors["square"] = torch.zeros_like(scale) if length == "none" else scale.square()
+        settings["power"] = 1 if length == "weighted" else 2
+    if (cuts := tensors.get("cuts")) is not None:
+        tensors["cuts"] = _intervals(cuts)
+    return settings, tensors, vocabulary
+
+
+def _ngrams_of(config: NgramConfig) -> dict[str, Any]:
+    """Returns the settings of n-grams that are looked up by their text."""
+    low, high = config.ngram_range
+    # N-grams longer than `high` are runs of characters alone, so the lookup of others finds nothing.
+    return {
+        "word_ngrams": [low, high, max(high, config.char_run)],
+        "char_ngrams": _sizes(config.char_ngrams),
+        "ends": config.ends,
+        "token_pattern": config.token_pattern,
+        "lowercase": config.lowercase,
+    }
+
+
+def _sizes(char_ngrams: tuple[int, int]) -> list[int]:
+    """Returns the shortest and the longest n-grams of characters; without any an empty range."""
+    return [*char_ngrams] if char_ngrams != (0, 0) else [1, 0]
+
+
+def _ended(buckets: NDArray[Any], n_buckets: int) -> Tensor:
+    """Returns rising buckets with one more above all, so that each one has a next."""
+    return torch.from_numpy(np.append(buckets, n_buckets).astype(np.int64))
+
+
+def _intervals(cuts: Tensor) -> Tensor:
+    """Returns of each ordered label the cut point above it, the one below, and the log of 1 - e^-width."""
+    ends = torch.full((1,), torch.inf)
+    above, below = torch.cat([cuts, ends]), torch.cat([-ends, cuts])
+    return torch.stack([above, below, torch.log(-torch.expm1(below - above))])
+
+
 def scored(classifier: Classifier) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Returns the settings and the tensors that the reader scores with."""
     module = classifier.module
     with torch.no_grad():
         if isinstance(module, IsLinear):
             bag = module.linear()
-            settings = {"word": WORD, "alone": f"[{ALONE}]", "counts": bag.counts, "length": bag.length}
+            settings = {"counts": bag.counts, "length": bag.length}
             tensors = {"table": bag.table, "scale": bag.scale, "bias": bag.bias}
             if bag.cuts is not None:
                 tensors["cuts"] = bag.cuts
@@ -153,11 +233,11 @@ def _convolutions(
     backbone, encoder, data = module.backbone, classifier.encoder, classifier.encoder.data
     assert isinstance(backbone, Cnn)
     settings: dict[str, Any] = {
-        "pad_id": encoder.pad_id,
+        "pad": encoder.pad_id,
         "max_tokens": data.max_tokens,
         "long": data.long,
         "stride": data.stride,
-        "pooling": backbone.config.pooling,
+        "pooling": backbone.config.pooling.split("-"),
         "head": backbone.config.head,
         "kernels": len(backbone.convolutions),
     }
@@ -171,8 +251,8 @@ def _convolutions(
         channels.append(
             embedding.weight + F.embedding_bag(rows, embedding.gram_weight, starts[:-1], mode="mean")
         )
-        tensors |= {"grams": embedding.gram_weight, "buckets": torch.from_numpy(index.buckets)}
-        settings |= {"char_ngrams": list(index.char_ngrams), "char_buckets": index.n_buckets}
+        tensors |= {"grams": embedding.gram_weight, "buckets": _ended(index.buckets, index.n_buckets)}
+        settings |= {"char_ngrams": list(index.char_ngrams), "n_buckets": index.n_buckets}
     elif embedding is not None:
         channels.append(embedding.weight)
     if backbone.static is not None:
@@ -185,7 +265,9 @@ def _convolutions(
         tensors[f"kernel.{number}"] = convolution.weight.permute(2, 1, 0)
         tensors[f"kernel_bias.{number}"] = convolution.bias
     if backbone.config.pooling == "attention":
-        tensors["pooling"] = module.head.pooling.score.weight
+        tensors["pooling"] = module.head.pooling.score.weight[0]
+    elif "mean" in settings["pooling"]:  # a mean is attention without preference
+        tensors["pooling"] = torch.zeros(backbone.d_out)
     if module.head.cut_points is not None:
         tensors["cuts"] = module.head.cut_points.cuts()
     layers = [part for part in module.head.network if isinstance(part, nn.Linear)]
@@ -195,12 +277,13 @@ def _convolutions(
     return settings, {name: value.detach() for name, value in tensors.items()}
 
 
-def _reader(scorer: str) -> str:
-    """Returns the reader's source, without the classes that other vocabularies need."""
+def _reader(vocabulary: str) -> str:
+    """Returns the reader's source, without what only other vocabularies need."""
     source = (Path(__file__).parent / READER).read_text("utf-8")
-    for name in {*_NEEDS, "Bag"} - {scorer, *_NEEDS[scorer]}:
-        source = re.sub(rf"^class {name}\b.*?^(?=\S)", "", source, count=1, flags=re.M | re.S)
-    return source
+    needed = _CLASSES[vocabulary]
+    for name in {part for parts in _CLASSES.values() for part in parts}.difference(needed):
+        source = re.sub(rf"^(class|def) {name}\b.*?^(?=\S)", "", source, count=1, flags=re.M | re.S)
+    return re.sub(r"^Classifier = \w+", f"Classifier = {needed[0]}", source, flags=re.M)
 
 
 def answers_of(folder: Path) -> Callable[[list[str]], Any]:
