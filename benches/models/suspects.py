@@ -6,13 +6,13 @@
     python benches/models/suspects.py --arch tfidf bow # averages runs of both, as with --run
     python benches/models/suspects.py --sets IMDb      # one set
 
-The sets that judge are of kinds whose labels people clean: reviews (films, shops in Chinese, sentences), the
-source of a sentence, the work of a paragraph, and its language. Of each set 5 and 10 % of the labels are exchanged, at random. A
-cross-validation of five folds answers for all rows: that of `senti data suspects` without `--run`, or runs of
-the architectures that are named. `precision` is the share of planted rows among the first N of the ranking,
-where N is how many were planted: labels that were wrong before count as misses. The next columns are of what
-`senti data suspects` lists. `accuracy` is against the labels with the planted ones. Nothing is chosen on
-these sets.
+The sets that judge are of kinds whose labels people clean: reviews (films, shops in Chinese, sentences),
+the source of a sentence, the work of a paragraph, and its language. Of each set 5 and 10 % of the labels
+are exchanged, at random. A cross-validation of five folds answers for all rows: that of `senti data
+suspects` without `--run`, or runs of the architectures that are named. `precision` is the share of planted
+rows among the first N of the ranking, where N is how many were planted: labels that were wrong before count
+as misses. The next columns are of what `senti data suspects` lists. `accuracy` is against the labels with
+the planted ones. Nothing is chosen on these sets.
 """
 
 import argparse
@@ -72,8 +72,7 @@ def languages(path: Path) -> Rows:
     return rows
 
 
-# The works whose paragraphs are known apart, and the line ends after which a paragraph ends: an empty line, any,
-# or that of a short line.
+# Works, each with the line end that ends a paragraph: before an empty line, any, or that of a short line.
 WORKS = {
     "pride": ("gutenberg-1342-pride-and-prejudice", r"\n"),
     "war": ("gutenberg-2600-war-and-peace", r"\n\s*\n"),

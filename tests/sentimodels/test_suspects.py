@@ -84,6 +84,14 @@ def test_all_rows_are_ranked_suspects_first() -> None:
     assert ranking.contradicted.tolist() == [False, True, False, False]
 
 
+def test_suspects_are_ranked_by_how_many_times_likelier_another_label_is() -> None:
+    sure = [[0.6, 0.2, 0.1, 0.1], [0.2, 0.6, 0.1, 0.1], [0.4, 0.39, 0.2, 0.01], [0.2, 0.15, 0.25, 0.4]]
+    ranking = ranked(
+        of([*sure, [0.3, 0.6, 0.05, 0.05], [0.01, 0.3, 0.3, 0.39]], [0, 1, 2, 3, 0, 0], Labels([*"abcd"]))
+    )
+    assert ranking.order[:2].tolist() == [5, 4]
+
+
 def test_a_label_without_a_row_is_never_likelier() -> None:
     assert suspects(of([[0.1, 0.1, 0.8], [0.1, 0.2, 0.7]], [0, 1])) == []
 
