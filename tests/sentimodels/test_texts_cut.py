@@ -283,6 +283,18 @@ def test_an_export_reads_in_windows(folder: Path) -> None:
     assert done.code == 0, done.err
     about = json.loads((folder / "cnn-numpy" / "classifier.json").read_text("utf-8"))
     assert about["long"] == "windows"
+    assert "longer than" not in done.err
+    done = senti("export", "cnn", "--numpy", "-o", "cnn-cut", "--texts", "rows.csv", cwd=folder)
+    assert SAID in done.err
+    assert "as the folder does; --windows reads all of it" in done.err
+
+
+def test_a_card_counts_the_training_texts_that_were_cut(folder: Path) -> None:
+    done = senti("train", "rows.csv", "--no-baseline", "--epochs", "1", "--arch", "gru", "--preset", "nano",
+                 "--max-len", "16", "--valid-share", "0", "-o", "cut", cwd=folder)  # fmt: skip
+    assert done.code == 0, done.err
+    said = "only its beginning is read; so it was with 1 of 3 training texts."
+    assert said in senti("card", "cut", cwd=folder).out
 
 
 def test_files_of_earlier_versions_say_which_texts_were_cut(folder: Path) -> None:

@@ -27,7 +27,7 @@ from .command import (
     put_file,
     typed,
 )
-from .tables import TextColumn, Windows, read, refuse_idle_windows
+from .tables import READ_WHOLE, TextColumn, Windows, read, refuse_idle_windows
 
 _FORMATS = tuple(EXPORTERS)
 
@@ -163,6 +163,7 @@ def _classifier(
     force: bool,
 ) -> None:
     """Writes a classifier in a format of the table, with the `asked` options."""
+    from ..data.encoded import Cut
     from ..evaluation.thresholds import FILE as THRESHOLDS
     from ..evaluation.thresholds import load_thresholds
     from ..runs.directory import load_labels
@@ -207,6 +208,10 @@ def _classifier(
 
     files, _ = put((out, write), force=force)
     compared = about["compared"]
+    if n_cut := compared["n_cut"]:
+        cut = Cut(compared["texts"], n_cut, n_cut * compared["unread"])
+        more = "" if wanted == "transformers" else READ_WHOLE
+        output.note(cut.said(config.data.max_tokens) + f", as the folder does{more}")
     said = (
         f"with the run on {counted(compared['texts'], 'text')} of {table.source} and an empty one: the same "
         f"labels, probabilities within {compared['worst']:.1g}"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..classifier import Classifier
+from ..data.encoded import Cut
 from ..errors import CheckpointError, ConfigError, ExportError
 
 __all__ = ["checked_folder", "compare"]
@@ -65,14 +66,16 @@ def compare(
         tolerance: by how much a probability may differ.
 
     Returns:
-        `texts`, how many there were; `worst`, the largest difference; `tolerance`; `labels_differ`.
+        `texts`, how many there were; `worst`, the largest difference; `tolerance`; `labels_differ`; and how
+        many of them the run cuts (`n_cut`, `unread`).
 
     Raises:
         ExportError: if a probability differs by more, or a label differs.
     """
-    worst, n_other, n_texts = 0.0, 0, 0
+    worst, n_other, n_texts, cut = 0.0, 0, 0, Cut()
     for some in _batches(["", *texts]):
-        probs, (expected, _) = answer(some), classifier.answer(some)
+        probs, (expected, unread) = answer(some), classifier.read(some)
+        cut += Cut.of(unread)
         off = np.abs(probs - expected)
         worst = max(worst, float(off.max()))
         kind = classifier.answers
@@ -87,7 +90,8 @@ def compare(
             f"the export differs from the run: in probabilities by up to {worst:.2g} (allowed "
             f"{tolerance:g}), in {n_other} of {n_texts} labels; nothing is written"
         )
-    return {"texts": len(texts), "worst": worst, "tolerance": tolerance, "labels_differ": n_other}
+    found = {"texts": len(texts), "worst": worst, "tolerance": tolerance, "labels_differ": n_other}
+    return found | cut.tree()
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:

@@ -117,6 +117,7 @@ def _of_classifier(folder: Path, config: RunConfig, about: Mapping[str, Any]) ->
             for source in record.sources
         ],
         "texts": {key: config.data.plain().get(key) for key in _TEXTS},
+        "cut": first.get("cut", {}),
         "scores": {
             **{part: _scores(first, part) for part in _PARTS if part in first and part != "test"},
             **({"test": _scores(about, "test")} if "test" in about else {}),

@@ -181,7 +181,11 @@ def _limits(facts: dict[str, Any]) -> list[str]:
             f"{number(_n_rows(facts, counts))}."
         )
     if not architecture(facts["arch"]).fits:
-        limits.append(f"Of a text longer than {texts['max_tokens']} tokens {_LONG[texts['long']]}.")
+        said = f"Of a text longer than {texts['max_tokens']} tokens {_LONG[texts['long']]}"
+        if n_long := facts["cut"].get("train"):
+            n = sum(source["rows"] for source in facts["data"] if source["role"] == "train")
+            said += f"; so it was with {number(n_long)} of {number(n)} training texts"
+        limits.append(f"{said}.")
     part = next((part for part in PARTS if part in facts["scores"]), None)
     if part is None:
         limits.append("Nothing is known of its accuracy.")
