@@ -176,6 +176,16 @@ def test_every_architecture_that_onnx_holds(name: str, tmp_path: Path) -> None:
         assert (found.argmax(1) == expected.argmax(1)).all()
 
 
+def test_a_graph_of_short_texts_reads_long_ones(tmp_path: Path) -> None:
+    needs_the_extra()
+    config = tree("mamba", write(tmp_path / "r.csv"), train={"epochs": 1})
+    train(resolve(config), tmp_path / "run", baseline=False)
+    onnx_folder.export_onnx(tmp_path / "run", tmp_path / "out", ["great fun", "dull"])
+    texts = ["dull", "dull bad plot " * 60]
+    expected = Classifier.load(tmp_path / "run").predict_proba(texts)
+    np.testing.assert_allclose(answers(tmp_path / "out", texts), expected, atol=1e-5)
+
+
 def test_models_of_transformers_are_refused_by_name(folder: Path) -> None:
     config = resolve(tree("nb", folder / "reviews.csv")).model_copy(update={"arch": "hf:model"})
     with pytest.raises(ConfigError, match="hf:model: the ONNX export does not hold it"):

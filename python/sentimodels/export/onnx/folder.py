@@ -125,12 +125,20 @@ def _about(classifier: Classifier, run: Path) -> dict[str, Any]:
     }
 
 
+# Tokens that a network is traced with, if it reads as many: several chunks of the scan of `mamba`, because a
+# graph that was traced with one chunk reads no more than one.
+_TRACED = 130
+
+
 def _write_graph(classifier: Classifier, reader: OnnxReader, texts: Sequence[str], path: Path) -> None:
     """Traces the model on a few texts, of several lengths where there are some."""
     longest = sorted(texts, key=len)[-1]
     feed = reader.feed(["unheard-of words", longest, texts[0]])
-    feed = {name: _grown(value) for name, value in feed.items()}
     longest_row = reader.about["max_tokens"] if "mask" in feed else None
+    traced = min(_TRACED, longest_row or 0)
+    feed = {
+        name: _grown(value, traced if name in ("input_ids", "mask") else 0) for name, value in feed.items()
+    }
     rows, tokens = torch.export.Dim("rows", min=1), torch.export.Dim("tokens", min=1, max=longest_row)
     any_size = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
     shapes: dict[str, Any] = {
@@ -171,9 +179,16 @@ def _quiet(name: str = "torch.onnx") -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _grown(value: NDArray[Any]) -> NDArray[Any]:
-    """Returns an input of at least two rows and columns: one of anything is traced as a constant."""
-    wide = np.pad(value, [(0, max(0, 2 - size)) for size in value.shape], mode="edge")
+def _grown(value: NDArray[Any], columns: int) -> NDArray[Any]:
+    """Returns an input of at least two rows and columns: one of anything is traced as a constant.
+
+    Args:
+        value: the input.
+        columns: the least columns, if more.
+    """
+    least = (2, max(2, columns))
+    sizes = zip(least, value.shape, strict=True)
+    wide = np.pad(value, [(0, max(0, most - size)) for most, size in sizes], mode="edge")
     return np.ascontiguousarray(wide)
 
 
