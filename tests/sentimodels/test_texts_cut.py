@@ -286,7 +286,7 @@ def test_an_export_reads_in_windows(folder: Path) -> None:
     assert "longer than" not in done.err
     done = senti("export", "cnn", "--numpy", "-o", "cnn-cut", "--texts", "rows.csv", cwd=folder)
     assert SAID in done.err
-    assert "as the folder does; --windows reads all of it" in done.err
+    assert "the folder cuts such texts too; --windows reads all of it" in done.err
 
 
 def test_a_card_counts_the_training_texts_that_were_cut(folder: Path) -> None:

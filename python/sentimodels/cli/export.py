@@ -211,7 +211,7 @@ def _classifier(
     if n_cut := compared["n_cut"]:
         cut = Cut(compared["texts"], n_cut, n_cut * compared["unread"])
         more = "" if wanted == "transformers" else READ_WHOLE
-        output.note(cut.said(config.data.max_tokens) + f", as the folder does{more}")
+        output.note(cut.said(config.data.max_tokens) + f"; the folder cuts such texts too{more}")
     said = (
         f"with the run on {counted(compared['texts'], 'text')} of {table.source} and an empty one: the same "
         f"labels, probabilities within {compared['worst']:.1g}"
