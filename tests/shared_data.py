@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 # A comparison of an ordinary run reads one document of so many.
-_STEP = 64
+_STEP = 128
 
 
 def folder() -> Path:
@@ -64,7 +64,7 @@ def python_code(step: int = 1) -> list[str]:
 
 
 def collections(*, whole: bool = False) -> Iterable[tuple[str, list[str]]]:
-    """The texts of the data sets, as (name, documents): all 89 MB, or every 64th document."""
+    """The texts of the data sets, as (name, documents): all 89 MB, or every 128th document."""
     return _every(1) if whole else _sample()
 
 

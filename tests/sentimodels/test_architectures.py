@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from scipy.sparse import csr_matrix
@@ -252,7 +252,6 @@ def test_word_order_matters(name: str) -> None:
         assert (call(model, ids, mask) - call(model, ids.flip(1), mask)).abs().max() > 1e-4
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.integers(0, 10**6), st.integers(1, 8), st.integers(1, 30))
 def test_equal_columns_are_those_of_the_same_rows(seed: int, n_rows: int, n_columns: int) -> None:
     dense = np.random.default_rng(seed).integers(0, 2, (n_rows, n_columns))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from typer.main import get_group
@@ -183,7 +183,6 @@ ENCODERS += [BowConfig(buckets=1 << 12, **options).features(TEXTS) for options i
 
 
 @pytest.mark.parametrize("encoder", ENCODERS, ids=range(len(ENCODERS)))
-@settings(max_examples=40)
 @given(text=words)
 def test_ngrams_are_those_of_the_vocabulary(encoder: Any, text: str) -> None:
     found, n_words = occurrences(encoder, text)

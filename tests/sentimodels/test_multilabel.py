@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 from sklearn.linear_model import LogisticRegression
@@ -239,7 +239,6 @@ def test_labels_without_rows_are_said(
 # --- parts and folds
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.integers(20, 120), st.integers(1, 8), st.integers(2, 5))
 def test_parts_have_their_share_of_each_label(seed: int, n: int, n_labels: int, n_parts: int) -> None:
     rng = np.random.default_rng(seed)

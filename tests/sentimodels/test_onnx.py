@@ -354,7 +354,7 @@ def test_what_the_docs_show(tmp_path: Path) -> None:
     (tmp_path / "tests").symlink_to(ROOT / "tests", target_is_directory=True)
     shell += "\n".join(re.findall(r"^\$ (.+)$", page, re.M))
     for line in shell.splitlines():
-        quick = ["--epochs", "3"] if " train " in line else []
+        quick = ["--epochs", "1"] if " train " in line else []
         done = senti(*shlex.split(line)[1:], *quick, cwd=tmp_path)
         assert done.code == 0, done.err
     tested = (

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
@@ -138,7 +138,6 @@ def test_configurations_that_cannot_be() -> None:
 # --- the model and its losses
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(2, 7), st.integers(0, 10**6))
 def test_cut_points_are_the_definition(n_classes: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -363,7 +362,6 @@ def test_reports_have_error_and_kappa(made: Path) -> None:
     assert {"mae", "quadratic_kappa"} <= about["crossed"].keys() | about["valid"].keys()
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(2, 6), st.integers(0, 10**6))
 def test_no_answer_has_a_smaller_expected_error_than_the_median(n: int, seed: int) -> None:
     probs = np.random.default_rng(seed).dirichlet(np.ones(n), 20)

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sentimodels.data import read_table
@@ -28,7 +28,6 @@ def test_allot_gives_each_label_its_share(counts: dict[str, int], limit: int) ->
         )
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from("aab"), min_size=1, max_size=60), st.integers(1, 20), st.integers(0, 5))
 def test_a_sample_is_a_share_of_each_label(labels: list[str], limit: int, seed: int) -> None:
     sample, kept = Sample(limit, seed), {}

@@ -851,13 +851,13 @@ def test_quoted_cells_are_masked_as_quote_by_quote() -> None:
     parts = ['"a"', '"a""b"', "x", '"é,\n"', ",", "\n", "\r\n", '""', '"', "\x1a", "\ud800"]
     ends = {",", "\r", "\n"}
     answered = 0
-    for _ in range(20_000):
+    for _ in range(5_000):
         text = "".join(drawn.choice(parts) + drawn.choice([",", "\n", "\r\n", ""]) for _ in range(6))
         found = separated._masked(text, ends) if '"' in text else None
         if found is not None:
             answered += 1
             assert found == separated._masked_by_cell(text, ends), text
-    assert answered > 2_000
+    assert answered > 500
 
 
 def test_many_columns_take_linear_time(tmp_path: Path) -> None:

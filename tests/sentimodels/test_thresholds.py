@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import f1_score
@@ -63,7 +63,6 @@ def rule(written: str) -> ThresholdRule:
 
 
 @given(st.integers(0, 1000), st.floats(0.3, 1), st.sampled_from(["precision", "recall"]))
-@settings(max_examples=40, deadline=None)
 def test_no_other_confidence_is_better(seed: int, target: float, name: str) -> None:
     probs, truth = drawn(60, seed)
     confidence, right = probs.max(axis=1), probs.argmax(axis=1) == truth
@@ -86,7 +85,6 @@ def test_no_other_confidence_is_better(seed: int, target: float, name: str) -> N
 
 
 @given(st.integers(0, 1000), st.sampled_from(["precision=0.7", "recall=0.6", "macro_f1"]))
-@settings(max_examples=40, deadline=None)
 def test_no_other_threshold_of_a_label_is_better(seed: int, written: str) -> None:
     probs, truth = drawn_sets(50, seed)
     asked = rule(written)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sentimodels.config import DataConfig
@@ -44,7 +44,6 @@ def n_units(units: Units, labels: list[str]) -> Counter[str]:
     return Counter(label for unit in units.rows() for label in {labels[row] for row in unit})
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.integers(0, 10**6),
     st.integers(6, 60),
@@ -69,7 +68,6 @@ def test_parts_share_no_text_and_keep_all_rows(seed: int, n: int, shares: Any, l
             assert label in tables[0].labelled()
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10**6), st.integers(8, 50), st.sampled_from(["ab", "aaab", "abcd"]))
 def test_groups_with_a_text_in_common_stay_together(seed: int, n: int, labels: str) -> None:
     table = a_table(seed, n, groups=True, labels=labels)
@@ -83,7 +81,6 @@ def test_groups_with_a_text_in_common_stay_together(seed: int, n: int, labels: s
     assert chained or not set(map(fold, train.texts)) & set(map(fold, valid.texts))
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10**6), st.integers(10, 60), st.integers(2, 5), st.sampled_from(["ab", "aaab", "abcd"]))
 def test_folds_share_no_text_and_each_run_trains_on_each_label(
     seed: int, n: int, n_folds: int, labels: str
@@ -107,7 +104,6 @@ def test_folds_share_no_text_and_each_run_trains_on_each_label(
     assert len(left) <= len(counts)
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10**6), st.integers(4, 50))
 def test_halves_share_no_text(seed: int, n: int) -> None:
     table = a_table(seed, n)

@@ -47,7 +47,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = ["".join(random_words.choices(letters, k=random_words.randint(1, 9))) for _ in range(30_000)]
     path = tmp_path_factory.mktemp("text") / "text.txt"
     with path.open("w") as file:
-        for _ in range(8_000):
+        for _ in range(4_000):
             file.write(" ".join(random_words.choices(words, k=12)) + "\n")
     return path
 
@@ -265,7 +265,7 @@ def big(text: Path) -> Path:
     lines = text.read_bytes().splitlines(keepends=True)
     shuffled = random.Random(5)
     with path.open("wb") as file:
-        while file.tell() < 30_000_000:
+        while file.tell() < 16_000_000:
             shuffled.shuffle(lines)
             file.writelines(lines)
     return path

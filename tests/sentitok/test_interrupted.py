@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -265,44 +264,40 @@ def test_a_signal_that_is_ignored_stays_ignored(folder: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"done\n", b"")
 
 
-def call_with_alarm(call: Callable[[], object]) -> None:
+def call_with_alarm(call: Callable[[str], object], text: str) -> None:
     """A function, so that the alarm of a machine that is late to begin the call is heard in it too."""
     signal.setitimer(signal.ITIMER_REAL, 0.01)
-    call()
+    call(text)
 
 
 def test_signals_are_answered_in_the_midst_of_a_text() -> None:
     tokenizer = train_bpe(texts=["a film of a man and the whole"], vocab_size=270)
-    text = "A film of the whole man, told 12 times; " * (1 << 20)
-    # Counting is the quickest.
-    long_text = text * 4
-    heard: list[str] = []
-    calls: dict[str, Callable[[], object]] = {
-        "encode": lambda: tokenizer.encode(text),
-        "encode_batch": lambda: tokenizer.encode_batch([text]),
-        "count": lambda: tokenizer.count(long_text),
-    }
-    before = signal.getsignal(signal.SIGALRM)
-    try:
-        for name, call in calls.items():
-            signal.signal(signal.SIGALRM, partial(lambda name, *_: heard.append(name), name))
-            signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
-            call()
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    # Answered at the end alone, all signals of a call would be one.
-    assert all(heard.count(name) >= 2 for name in calls), heard
+    part = "A film of the whole man, told 12 times; " * (1 << 18)
+    calls: tuple[Callable[[str], object], ...] = (
+        tokenizer.encode, lambda text: tokenizer.encode_batch([text]), tokenizer.count
+    )  # fmt: skip
+    heard: list[int] = []
 
     def stop(*_: object) -> None:
         raise RuntimeError("stop")
 
-    signal.signal(signal.SIGALRM, stop)
+    before = signal.getsignal(signal.SIGALRM)
     try:
-        for call in calls.values():
+        for call in calls:
+            # Longer texts for a faster machine. Answered at the end alone, all signals would be one.
+            for times in (1, 2, 4, 8, 16, 32):
+                text = part * times
+                heard.clear()
+                signal.signal(signal.SIGALRM, lambda number, _: heard.append(number))
+                signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+                call(text)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                if len(heard) >= 2:
+                    break
+            assert len(heard) >= 2, call
+            signal.signal(signal.SIGALRM, stop)
             with pytest.raises(RuntimeError, match="stop"):
-                call_with_alarm(call)
+                call_with_alarm(call, text * 2)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

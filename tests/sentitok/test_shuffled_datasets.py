@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands import environment
+from sampled_cases import THOROUGH
 from sentitok import Tokenizer, encode_files
 from sentitok.datasets import TokenBatches, TokenDataset
 from sentitok.shuffle import BlockPermutation, FeistelPermutation
@@ -271,7 +272,7 @@ if __name__ == "__main__":
         assert found == rows, workers
     batches = windows.shuffled(4, seed=1, epochs=2)
     expected = [(rows.tolist(), targets.tolist()) for rows, targets in batches]
-    for workers, context, step in ((0, None, 3), (1, "spawn", 7), (5, "fork", 12)):
+    for workers, context, step in ((0, None, 3), (1, sys.argv.pop(), 7), (5, "fork", 12)):
         loader = DataLoader(
             batches[step:], batch_size=None, num_workers=workers, multiprocessing_context=context
         )
@@ -292,7 +293,8 @@ def test_loaders_of_any_number_of_workers_give_what_is_there(dataset: TokenDatas
     """In a separate process, where any warning is an error."""
     pytest.importorskip("torch")
     script = tmp_path / "loading.py"
-    script.write_text(_LOADING)
+    # What is spawned imports PyTorch again, so only thorough tests do it; batches are pickled above.
+    script.write_text(_LOADING.replace("sys.argv.pop()", repr("spawn" if THOROUGH else "fork")))
     done = subprocess.run(
         [sys.executable, "-W", "error", script, *dataset.directories],
         capture_output=True,
