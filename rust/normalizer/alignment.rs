@@ -77,9 +77,7 @@ impl Rewrite for Aligned {
 
     fn replace_padded(&mut self, old_len: usize, content: &str) {
         self.push_edit(old_len, content.len() + 2);
-        for part in [" ", content, " "] {
-            self.growth.push(&mut self.text, part);
-        }
+        self.growth.push_padded(&mut self.text, content);
     }
 
     fn copy_lowering_ascii(&mut self, unchanged: &str) {

@@ -88,7 +88,9 @@ pub(crate) fn rewrite<R: Rewrite>(table: &CleaningTable, text: &str, out: &mut R
             at = after;
             continue;
         }
-        copy(table, &text[copied..at], out);
+        if copied < at {
+            copy(table, &text[copied..at], out);
+        }
         changed = true;
         at = if entry.is_copy_padded() {
             out.replace_padded(after - at, &text[at..after]);

@@ -102,6 +102,17 @@ impl Growth {
         }
     }
 
+    /// Appends `more` between two spaces, as [`Growth::push`] does.
+    #[inline]
+    pub(super) fn push_padded(&mut self, text: &mut String, more: &str) {
+        let len = more.len() + 2;
+        if len <= text.capacity() - text.len() || self.make_room(text, len) {
+            text.push(' ');
+            text.push_str(more);
+            text.push(' ');
+        }
+    }
+
     /// Reserves memory for the result of `more` bytes, as far as possible.
     pub(super) fn reserve(&self, text: &mut String, more: usize) {
         // A failed reservation shows up when text is written.

@@ -94,9 +94,7 @@ impl Rewrite for Plain {
     }
 
     fn replace_padded(&mut self, _: usize, content: &str) {
-        for part in [" ", content, " "] {
-            self.growth.push(&mut self.text, part);
-        }
+        self.growth.push_padded(&mut self.text, content);
     }
 
     fn copy_lowering_ascii(&mut self, unchanged: &str) {
