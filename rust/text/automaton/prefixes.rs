@@ -8,9 +8,9 @@
 //! string ([`Runs`]): few positions of a text begin eight letters. No occurrence is ever missed. For
 //! adversarial strings nearly all positions pass, which costs a few checks per position.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 
-use crate::text::simd::{Block, Kernel, Level, Load, WINDOW};
+use crate::text::simd::{Block, Kernel, Level, Load, WINDOW, bits};
 
 /// Bits per string, of which up to three are set. One position in 200 passes by chance.
 const BITS: usize = 16;
@@ -96,7 +96,12 @@ impl Prefixes {
             return None;
         }
         let len = shortest.min(8);
-        let stride = (shortest + 1).saturating_sub(PART_LEN).clamp(1, MOST_STRIDE);
+        let runs = Runs::of(strings, shortest);
+        // Where only runs are checked, parts are not.
+        let stride = match runs {
+            Some(_) => 1,
+            None => (shortest + 1).saturating_sub(PART_LEN).clamp(1, MOST_STRIDE),
+        };
         let mut beginnings = PrefixFilter::new(len, strings.len());
         let mut parts = PrefixFilter::new(PART_LEN, if stride > 1 { strings.len() * stride } else { 0 });
         for string in strings {
@@ -105,36 +110,19 @@ impl Prefixes {
                 (0..stride).for_each(|at| parts.insert(word(string.as_ref(), at)));
             }
         }
-        Some(Self { runs: Runs::of(strings, shortest), beginnings, len, parts, stride })
+        Some(Self { runs, beginnings, len, parts, stride })
     }
 
     /// The first position from `at` on where a string may begin.
     #[inline]
     pub(super) fn next(&self, text: &[u8], mut at: usize, seen: &mut Seen) -> Option<usize> {
-        let Some(runs) = &self.runs else { return self.next_within(text, at..text.len()) };
-        loop {
-            let positions = runs.next(text, at, seen);
-            if positions.is_empty() {
-                return None;
-            }
-            at = positions.end;
-            let found = self.next_within(text, positions);
-            if found.is_some() {
-                return found;
-            }
+        if let Some(runs) = &self.runs {
+            return runs.next(&self.beginnings, text, at, seen);
         }
-    }
-
-    /// The first of some positions where a string may begin.
-    #[inline]
-    fn next_within(&self, text: &[u8], positions: Range<usize>) -> Option<usize> {
-        let Range { start: mut at, end } = positions;
         if self.stride > 1 {
             // A string that begins here or later contains the bytes at one of these positions.
             let mut last = at + self.stride - 1;
-            while last < end
-                && let Some(bytes) = text.get(last..).and_then(|rest| rest.first_chunk())
-            {
+            while let Some(bytes) = text.get(last..).and_then(|rest| rest.first_chunk()) {
                 if self.parts.holds(u64::from_le_bytes(*bytes)) {
                     let found = (at..=last).find(|&at| self.begins(text, at));
                     if found.is_some() {
@@ -145,15 +133,13 @@ impl Prefixes {
                 last += self.stride;
             }
         }
-        while at < end
-            && let Some(bytes) = text.get(at..).and_then(|rest| rest.first_chunk())
-        {
+        while let Some(bytes) = text.get(at..).and_then(|rest| rest.first_chunk()) {
             if self.beginnings.holds(u64::from_le_bytes(*bytes)) {
                 return Some(at);
             }
             at += 1;
         }
-        (at..end.min((text.len() + 1).saturating_sub(self.len))).find(|&at| self.begins(text, at))
+        (at..(text.len() + 1).saturating_sub(self.len)).find(|&at| self.begins(text, at))
     }
 
     fn begins(&self, text: &[u8], at: usize) -> bool {
@@ -161,7 +147,7 @@ impl Prefixes {
     }
 }
 
-/// Finds runs of the bytes that the strings consist of.
+/// Finds positions where a run of the bytes that the strings consist of begins as a string does.
 struct Runs {
     /// From the least byte of all strings to the greatest.
     bytes: RangeInclusive<u8>,
@@ -178,18 +164,17 @@ impl Runs {
         (len >= LEAST_RUN && !bytes.contains(&b' ')).then_some(Self { bytes, len })
     }
 
-    /// The next consecutive positions from `at` on where a run begins; none at the end of the text.
-    fn next(&self, text: &[u8], mut at: usize, seen: &mut Seen) -> Range<usize> {
+    /// The first such position from `at` on.
+    #[inline]
+    fn next(&self, beginnings: &PrefixFilter, text: &[u8], mut at: usize, seen: &mut Seen) -> Option<usize> {
         loop {
             if let Some(place) = at.checked_sub(seen.start).filter(|place| *place < BLOCK) {
-                let first = seen.next(place, true);
-                if first < BLOCK {
-                    return seen.start + first..seen.start + seen.next(first, false);
+                if let Some(found) = seen.next(place) {
+                    return Some(seen.start + found);
                 }
                 at = seen.start + BLOCK;
             }
-            let rest = text.get(at..).filter(|rest| !rest.is_empty());
-            let Some(rest) = rest else { return text.len()..text.len() };
+            let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
             let mut last = [0; BLOCK + WINDOW];
             let block = rest.first_chunk().unwrap_or_else(|| {
                 last[..rest.len()].copy_from_slice(rest);
@@ -197,11 +182,19 @@ impl Runs {
             });
             Level::best().run(RunsOfBlock { runs: self, block, begins: &mut seen.begins });
             seen.start = at;
+            for (index, begins) in seen.begins.iter_mut().enumerate() {
+                // All at once, because nothing predicts at which word of a text the filter says no.
+                *begins = bits(*begins).fold(0, |found, bit| {
+                    let place = index * WINDOW + bit;
+                    let may_begin = place < rest.len() && beginnings.holds(word(block, place));
+                    found | u64::from(may_begin) << bit
+                });
+            }
         }
     }
 }
 
-/// The positions of the latest block where a run begins, one bit each.
+/// The positions of the latest block where a string may begin, one bit each.
 pub(super) struct Seen {
     start: usize,
     begins: [u64; BLOCK / WINDOW],
@@ -215,17 +208,18 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// The first place from `place` on where a run begins, or where none does; `BLOCK` if there is none.
-    fn next(&self, place: usize, begins: bool) -> usize {
+    /// The first of them from `place` on in the block.
+    #[inline]
+    fn next(&self, place: usize) -> Option<usize> {
         let mut wanted = u64::MAX << (place % WINDOW);
-        for (index, &bits) in self.begins.iter().enumerate().skip(place / WINDOW) {
-            wanted &= if begins { bits } else { !bits };
+        for (index, &begins) in self.begins.iter().enumerate().skip(place / WINDOW) {
+            wanted &= begins;
             if wanted != 0 {
-                return index * WINDOW + wanted.trailing_zeros() as usize;
+                return Some(index * WINDOW + wanted.trailing_zeros() as usize);
             }
             wanted = u64::MAX;
         }
-        BLOCK
+        None
     }
 }
 
