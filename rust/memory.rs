@@ -32,12 +32,21 @@ impl<T> MakeRoom for Vec<T> {
     }
 }
 
+/// Vectors of so many bytes or more grow by a quarter instead of doubling.
+const LONG: usize = 16 << 20;
+
 /// Lets a vector grow, out of the loops that push to it.
 #[cold]
 #[inline(never)]
 fn grow<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
     let n = values.len().saturating_add(more);
-    values.try_reserve(more).map_err(|_| missing::<T>(n))
+    let grown = match values.len() / 4 {
+        // Twice the length would be mostly pages that no value touches, given back at the end and mapped again by the
+        // next call.
+        quarter if quarter * size_of::<T>() >= LONG / 4 => values.try_reserve_exact(more.max(quarter)),
+        _ => values.try_reserve(more),
+    };
+    grown.map_err(|_| missing::<T>(n))
 }
 
 impl MakeRoom for String {
