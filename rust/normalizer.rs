@@ -29,6 +29,7 @@ pub(crate) mod rewritten;
 mod sentencepiece;
 pub(crate) mod split_points;
 
+pub(crate) use alignment::MarkedRuns;
 pub use alignment::{Aligned, Alignment};
 pub use bert::{Bert, GoogleBert};
 pub use charsmap::Charsmap;

@@ -6,7 +6,9 @@
 //! `Worker::encode_with_lens` is the reference implementation. Models with affixes, and models
 //! that leave out unknown characters, have no lengths.
 
-use crate::text::Piece;
+use memchr::memmem::Finder;
+
+use crate::text::{Piece, SPACE_MARK_STR, from_utf8};
 use crate::vocab::{TokenId, Vocab};
 
 /// Where a token's text lies in the original, in bytes; empty for a special
@@ -20,6 +22,9 @@ const BYTE: u32 = u32::MAX;
 /// How the tokens of fallback bytes begin. Where a text is spelled so, one of them
 /// may also be a token found in the text.
 const BYTE_SPELLING: &[u8] = b"<0x";
+
+/// How many bits of [`TokenLengths::marked_lens`] count the `▁` of a token.
+const MARK_BITS: u32 = 8;
 
 /// The longest text of an unknown token that is compared with the input, at any
 /// place of a run; a longer one is left to the model.
@@ -43,10 +48,22 @@ pub(crate) enum Unknown {
     },
 }
 
+/// Tokens that follow each other.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct MarkedTokens {
+    pub(crate) n: usize,
+    pub(crate) n_bytes: u32,
+    /// How many `▁` they have.
+    pub(crate) n_marks: u32,
+}
+
 /// How far the ids of a model reach.
 pub(crate) struct TokenLengths {
     /// By id: the bytes of its text, or one of the marks above.
     lens: Vec<u32>,
+    /// By id: the bytes of its text and, in the lowest [`MARK_BITS`], how many `▁` it has. 0 where `lens` has one of
+    /// the marks above, for a token that is not UTF-8, and where one of the two numbers does not fit.
+    marked_lens: Vec<u32>,
     /// By how much shorter are tokens that continue a piece: a prefix of them.
     prefix: u32,
     unknown: Unknown,
@@ -58,29 +75,40 @@ impl TokenLengths {
     /// Those of tokens that cover their text.
     pub(crate) fn new(vocab: &Vocab) -> Self {
         let mut lens = vec![UNKNOWN; vocab.id_limit()];
+        let mut marked_lens = lens.clone();
+        let mark = Finder::new(SPACE_MARK_STR);
         for (id, token) in vocab.iter() {
             lens[id as usize] = u32::try_from(token.len()).unwrap_or(UNKNOWN);
+            let n_marks = mark.find_iter(token).count();
+            let fits = token.len() < 1 << (u32::BITS - MARK_BITS) && n_marks < 1 << MARK_BITS;
+            if fits && from_utf8(token).is_ok() {
+                marked_lens[id as usize] = (token.len() << MARK_BITS | n_marks) as u32;
+            }
         }
-        Self { lens, prefix: 0, unknown: Unknown::Never, unknown_text: Box::default() }
+        Self { lens, marked_lens, prefix: 0, unknown: Unknown::Never, unknown_text: Box::default() }
     }
 
     /// As before, except for byte tokens.
     pub(crate) fn with_bytes(mut self, ids: impl IntoIterator<Item = TokenId>) -> Self {
         for id in ids {
-            if let Some(len) = self.lens.get_mut(id as usize) {
-                *len = BYTE;
-            }
+            self.set_len(id, BYTE);
         }
         self
     }
 
     /// As before, except for the unknown token.
     pub(crate) fn with_unknown(mut self, id: TokenId, unknown: Unknown, vocab: &Vocab) -> Self {
-        if let Some(len) = self.lens.get_mut(id as usize) {
-            *len = UNKNOWN;
-        }
+        self.set_len(id, UNKNOWN);
         self.unknown_text = vocab.bytes(id).unwrap_or_default().into();
         Self { unknown, ..self }
+    }
+
+    /// Sets one of the marks above.
+    fn set_len(&mut self, id: TokenId, mark: u32) {
+        if let Some(len) = self.lens.get_mut(id as usize) {
+            *len = mark;
+            self.marked_lens[id as usize] = 0;
+        }
     }
 
     /// As before, except for a prefix of tokens that continue a piece.
@@ -110,19 +138,62 @@ impl TokenLengths {
             if at == end {
                 return Some(n);
             }
-            let len = match self.lens.get(id as usize) {
-                None | Some(&(UNKNOWN | BYTE)) => self.len_in(text.get(at..end)?, &ids[n..], n == 0)?,
-                Some(&len) => len.wrapping_sub(prefix) as usize,
-            };
-            // Also where a token is shorter than the prefix.
-            if len == 0 || len > end - at {
-                return None;
-            }
+            let len = self.token_len(text.get(at..end)?, &ids[n..], prefix, n == 0)?;
             each(id, at, at + len);
             at += len;
             prefix = self.prefix;
         }
         Some(ids.len())
+    }
+
+    /// The bytes that the first of `ids` covers at the start of the rest of a piece, without a `prefix`.
+    #[inline(always)]
+    fn token_len(&self, rest: &[u8], ids: &[TokenId], prefix: u32, at_start: bool) -> Option<usize> {
+        let len = match self.lens.get(*ids.first()? as usize) {
+            None | Some(&(UNKNOWN | BYTE)) => self.len_in(rest, ids, at_start)?,
+            Some(&len) => len.wrapping_sub(prefix) as usize,
+        };
+        // Also where a token is shorter than the prefix.
+        (len > 0 && len <= rest.len()).then_some(len)
+    }
+
+    /// As [`TokenLengths::visit_tokens`] for the next token alone, where tokens have no prefix.
+    #[inline(never)]
+    pub(crate) fn next_len(&self, rest: &[u8], ids: &[TokenId], at_start: bool) -> Option<usize> {
+        self.token_len(rest, ids, 0, at_start)
+    }
+
+    /// Whether [`TokenLengths::push_marked`] applies.
+    pub(crate) fn has_no_prefix(&self) -> bool {
+        self.prefix == 0
+    }
+
+    /// Appends the spans of the first of `ids`, tokens of the next `n_bytes` of a text, in an original that has one
+    /// byte instead of each `▁` and in which they begin at `from`. Ends before a token that reaches further, and
+    /// before one that lengths do not determine.
+    #[inline]
+    pub(crate) fn push_marked(
+        &self,
+        ids: &[TokenId],
+        n_bytes: u32,
+        mut from: u64,
+        spans: &mut Vec<Span>,
+    ) -> MarkedTokens {
+        let mut tokens = MarkedTokens::default();
+        for &id in ids {
+            let marked_len = self.marked_lens.get(id as usize).copied().unwrap_or(0);
+            let (len, n_marks) = (marked_len >> MARK_BITS, marked_len & ((1 << MARK_BITS) - 1));
+            if len.wrapping_sub(1) >= n_bytes - tokens.n_bytes {
+                break;
+            }
+            let to = from + u64::from(len - (SPACE_MARK_STR.len() as u32 - 1) * n_marks);
+            spans.push([from, to]);
+            from = to;
+            tokens.n_bytes += len;
+            tokens.n_marks += n_marks;
+            tokens.n += 1;
+        }
+        tokens
     }
 
     /// Appends the places of the tokens of pieces, of which `ids` are the tokens or begin

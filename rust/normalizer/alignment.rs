@@ -8,8 +8,8 @@ use std::ops::Range;
 use super::growth::Growth;
 use super::rewrite::Rewrite;
 use crate::error::Result;
-use crate::text::SPACE_MARK_STR;
 use crate::text::simd::bits;
+use crate::text::{SPACE_MARK_BYTES, SPACE_MARK_STR};
 use crate::token_lengths::Span;
 
 /// A stretch of the new text that replaces a stretch of the old one (its source).
@@ -302,18 +302,25 @@ impl Alignment<'_> {
 
     /// Replaces each range of the new text by [`Aligned::to_original`] of it; fast for ranges in order.
     pub(crate) fn to_originals(self, spans: &mut [Span]) {
+        let Some(&[first, _]) = spans.first().filter(|_| !self.edits.is_empty()) else { return };
+        self.to_originals_after(self.n_up_to(narrow(first as usize)), spans);
+    }
+
+    /// How many edits start at or before an offset of the new text.
+    fn n_up_to(self, start: u32) -> usize {
+        self.edits.partition_point(|edit| edit.at <= start)
+    }
+
+    /// As [`Alignment::to_originals`]; the first `n` edits start at or before the first range.
+    fn to_originals_after(self, mut n: usize, spans: &mut [Span]) {
         let edits = self.edits;
-        let Some(&[first, _]) = spans.first().filter(|_| !edits.is_empty()) else { return };
-        // The number of edits up to an offset, the last of them, and where the next one starts.
-        let seek = |start: u32| {
-            let n = edits.partition_point(|edit| edit.at <= start);
-            (n, last_of(edits, n), start_of(edits, n))
-        };
-        let (mut n, mut last, mut next) = seek(narrow(first as usize));
+        // The last of the edits up to an offset, and where the next one starts.
+        let (mut last, mut next) = (last_of(edits, n), start_of(edits, n));
         for span in spans {
             let (start, end) = (narrow(span[0] as usize), narrow(span[1] as usize));
             if start < last.at {
-                (n, last, next) = seek(start);
+                n = self.n_up_to(start);
+                (last, next) = (last_of(edits, n), start_of(edits, n));
             }
             while next <= start && n < edits.len() {
                 (last, next) = (edits[n], start_of(edits, n + 1));
@@ -330,6 +337,75 @@ impl Alignment<'_> {
                 to = boundary(last, end, true).max(from);
             }
             *span = [u64::from(from), u64::from(to)];
+        }
+    }
+}
+
+/// How many edits [`MarkedRuns::new`] looks at.
+const LOOKED_AT: usize = 16;
+
+/// Goes through a rewritten text in order and finds runs that are the old text, but with `▁` for some single bytes.
+///
+/// In such a run the lengths of tokens and the number of their `▁` give the spans in the old text, without a look at
+/// each edit. Nearly all edits of SentencePiece's normalizer and of Metaspace are such marks.
+pub(crate) struct MarkedRuns<'a> {
+    edits: &'a [Edit],
+    text: &'a [u8],
+    /// How many edits start before the place that was reached.
+    n: usize,
+    /// How many edits, at least `n`, come before the next one that is not a mark, as far as that is known.
+    n_marks: usize,
+}
+
+impl<'a> MarkedRuns<'a> {
+    /// The runs from `at` on of a text that an alignment leads back from; `None` if most of the next edits are not
+    /// marks, since short runs take longer than a look at each edit.
+    pub(crate) fn new(alignment: Alignment<'a>, text: &'a [u8], at: u32) -> Option<Self> {
+        let n = alignment.edits.partition_point(|edit| edit.at < at);
+        let runs = Self { edits: alignment.edits, text, n, n_marks: n };
+        let looked_at = n..alignment.edits.len().min(n + LOOKED_AT);
+        let n_marks = looked_at.clone().filter(|&edit| runs.is_mark(edit)).count();
+        (2 * n_marks >= looked_at.len()).then_some(runs)
+    }
+
+    /// Where `at` is in the old text, and where the run that starts there ends; `None` inside an edit.
+    pub(crate) fn run(&mut self, at: u32) -> Option<(u32, u32)> {
+        let last = last_of(self.edits, self.n);
+        if at < last.end() {
+            return None;
+        }
+        self.n_marks = self.n_marks.max(self.n);
+        while self.is_mark(self.n_marks) {
+            self.n_marks += 1;
+        }
+        Some((boundary(last, at, true), start_of(self.edits, self.n_marks)))
+    }
+
+    /// Whether the `n`th edit writes a `▁` for a byte, and all text between it and the edit before is copied.
+    fn is_mark(&self, n: usize) -> bool {
+        let Some(edit) = self.edits.get(n) else { return false };
+        let before = last_of(self.edits, n);
+        let written = self.text.get(edit.at as usize..).and_then(<[u8]>::first_chunk);
+        written == Some(&SPACE_MARK_BYTES)
+            && edit.len == SPACE_MARK_BYTES.len() as u32
+            && edit.from_len == 1
+            && edit.from.wrapping_sub(before.source_end()) == edit.at.wrapping_sub(before.end())
+    }
+
+    /// Moves to `at`, behind tokens of the run with so many `▁`; `false` where the old text has some of them, too.
+    pub(crate) fn pass_run(&mut self, at: u32, n_marks: u32) -> bool {
+        self.n += n_marks as usize;
+        let is_behind = self.n.checked_sub(1).is_none_or(|last| start_of(self.edits, last) < at);
+        is_behind && start_of(self.edits, self.n) >= at
+    }
+
+    /// Moves behind a range of the new text and replaces it by [`Aligned::to_original`] of it.
+    pub(crate) fn pass_token(&mut self, span: &mut Span) {
+        let end = narrow(span[1] as usize);
+        let alignment = Alignment { edits: self.edits };
+        alignment.to_originals_after(self.n, std::slice::from_mut(span));
+        while start_of(self.edits, self.n) < end {
+            self.n += 1;
         }
     }
 }
@@ -399,7 +475,75 @@ mod tests {
         }
     }
 
+    /// Writes spaces as marks. At each of some places, inserts a string and removes the next characters.
+    fn marked(text: &str, other_edits: &[(usize, usize, String)]) -> Aligned {
+        let mut aligned = Aligned::default();
+        let mut others = other_edits.iter().peekable();
+        let mut skipped = 0;
+        for (at, c) in text.char_indices() {
+            if let Some((_, n, content)) = others.next_if(|(place, ..)| *place <= at) {
+                skipped = *n;
+                aligned.replace(0, content);
+            }
+            match c {
+                _ if skipped > 0 => aligned.replace(c.len_utf8(), ""),
+                ' ' => aligned.replace(1, SPACE_MARK_STR),
+                _ => aligned.copy(&text[at..at + c.len_utf8()]),
+            }
+            skipped = skipped.saturating_sub(1);
+        }
+        aligned
+    }
+
     proptest! {
+        #[test]
+        fn runs_of_marks_give_the_spans_of_each_token(
+            text in "([ab ]{0,8}[ab é▁]{1,2}){0,6}",
+            others in prop::collection::btree_map(0..50_usize, (0..3_usize, "(▁|x|▁x|é)?"), 0..5),
+            first in steps(),
+            is_composed in any::<bool>(),
+            lens in prop::collection::vec(1..4_usize, 1..80),
+        ) {
+            let others: Vec<_> = others.into_iter().map(|(at, (n, content))| (at, n, content)).collect();
+            let aligned = if is_composed {
+                let first = edited(&text, &first);
+                let next = marked(&first.text, &others);
+                first.then(next)
+            } else {
+                marked(&text, &others)
+            };
+            let mut chars = aligned.text.char_indices().map(|(at, c)| at + c.len_utf8());
+            let tokens: Vec<usize> = lens.iter().cycle().map_while(|len| chars.by_ref().take(*len).last()).collect();
+            let mut runs =
+                MarkedRuns { edits: &aligned.edits, text: aligned.text.as_bytes(), n: 0, n_marks: 0 };
+            let (mut at, mut ends, mut spans) = (0, tokens.iter().copied().peekable(), Vec::new());
+            while ends.peek().is_some() {
+                if let Some((mut from, run_end)) = runs.run(at as u32) {
+                    let mut n_marks = 0;
+                    while let Some(end) = ends.next_if(|end| *end <= run_end as usize) {
+                        let marks = aligned.text[at..end].matches(SPACE_MARK_STR).count() as u32;
+                        let to = from + (end - at) as u32 - 2 * marks;
+                        spans.push([u64::from(from), u64::from(to)]);
+                        (at, from, n_marks) = (end, to, n_marks + marks);
+                    }
+                    // The old text has marks, too.
+                    prop_assume!(runs.pass_run(at as u32, n_marks));
+                }
+                if let Some(end) = ends.next() {
+                    let mut span = [at as u64, end as u64];
+                    runs.pass_token(&mut span);
+                    spans.push(span);
+                    at = end;
+                }
+            }
+            let mut at = 0;
+            for (end, span) in tokens.into_iter().zip(spans) {
+                let expected = aligned.to_original(at..end);
+                prop_assert_eq!([expected.start as u64, expected.end as u64], span, "{}..{}", at, end);
+                at = end;
+            }
+        }
+
         #[test]
         fn then_maps_as_both_steps_in_sequence(
             text in "[aß語]{0,12}", first in steps(), second in steps(),

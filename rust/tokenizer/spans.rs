@@ -11,6 +11,7 @@ use super::text_encoder::{MOST_RESERVED, Origin};
 use crate::error::{Error, Result};
 use crate::memory::{self, MakeRoom};
 use crate::models::Worker;
+use crate::normalizer::{Alignment, MarkedRuns};
 use crate::text::Piece;
 use crate::token_lengths::TokenLengths;
 use crate::tokenizer::added_tokens::AddedToken;
@@ -91,6 +92,9 @@ impl Sink for Spans<'_> {
         let (spans, source_texts) = (&mut self.spans, self.source_texts.as_mut());
         let mut traces = Traces::new(spans, source_texts, policy, origin, text);
         let mut pieces = pieces;
+        if token_lengths.is_some_and(|token_lengths| traces.push_marked(pieces, to_come, token_lengths)) {
+            pieces = &[];
+        }
         loop {
             pieces = &pieces[traces.push_by_length(pieces, to_come, token_lengths)..];
             let Some((&piece, rest)) = pieces.split_first() else { break };
@@ -256,6 +260,8 @@ pub(super) struct Traces<'a, 'b> {
     /// Those from the `first` on are in `text` until [`Traces::finish`] leads them back to the original text.
     spans: &'a mut Vec<Span>,
     first: usize,
+    /// Whether they are led back through the first alignment.
+    is_begun: bool,
     source_texts: Option<&'a mut SourceTexts>,
     unk_id: Option<TokenId>,
     origin: &'a Origin<'b>,
@@ -274,12 +280,12 @@ impl<'a, 'b> Traces<'a, 'b> {
         text: &'a [u8],
     ) -> Self {
         let (first, unk_id) = (spans.len(), policy.model().unk_id());
-        Self { spans, first, source_texts, unk_id, origin, text, missing: None }
+        Self { spans, first, is_begun: false, source_texts, unk_id, origin, text, missing: None }
     }
 
     /// Leads the spans back, and reports whether there was memory for all source texts.
     pub(super) fn finish(self) -> Result<()> {
-        self.origin.lead_back(&mut self.spans[self.first..]);
+        self.origin.lead_back_after(self.is_begun, &mut self.spans[self.first..]);
         self.missing.map_or(Ok(()), Err)
     }
 
@@ -301,6 +307,71 @@ impl<'a, 'b> Traces<'a, 'b> {
         if let Some(source_texts) = &mut self.source_texts {
             source_texts.truncate(n);
         }
+    }
+
+    /// Takes the ids of all pieces, with which `to_come` begins, and leads them back through the first alignment run by
+    /// run. Takes none and returns `false` where that is not possible.
+    fn push_marked(
+        &mut self,
+        pieces: &[Piece],
+        to_come: &mut &[TokenId],
+        token_lengths: &TokenLengths,
+    ) -> bool {
+        let Some(alignment) = self.origin.first_alignment() else { return false };
+        // Of an unknown token the source text is taken.
+        let suffice =
+            token_lengths.has_no_prefix() && self.unk_id.is_none_or(|id| !token_lengths.covers_text(id));
+        let follow = |pair: &[Piece]| pair[0].end == pair[1].start;
+        if !suffice || !pieces.windows(2).all(follow) {
+            return false;
+        }
+        let before = self.spans.len();
+        match self.push_runs(pieces, to_come, token_lengths, alignment) {
+            Some(n) => {
+                *to_come = &to_come[n..];
+                self.is_begun = true;
+            }
+            None => self.truncate(before),
+        }
+        self.is_begun
+    }
+
+    /// Appends the spans of the tokens of pieces that follow each other, led back through an alignment; returns how
+    /// many, `None` where `ids` do not determine them.
+    fn push_runs(
+        &mut self,
+        pieces: &[Piece],
+        ids: &[TokenId],
+        token_lengths: &TokenLengths,
+        alignment: Alignment<'_>,
+    ) -> Option<usize> {
+        let text = self.text;
+        let (first, last) = (pieces.first()?, pieces.last()?);
+        let mut runs = MarkedRuns::new(alignment, text, first.start)?;
+        let (mut pieces, mut at, mut n) = (pieces, first.start, 0);
+        while at < last.end && n < ids.len() {
+            if let Some((from, end)) = runs.run(at) {
+                let n_bytes = end.min(last.end) - at;
+                let tokens = token_lengths.push_marked(&ids[n..], n_bytes, u64::from(from), self.spans);
+                (at, n) = (at + tokens.n_bytes, n + tokens.n);
+                if !runs.pass_run(at, tokens.n_marks) {
+                    return None;
+                }
+                if at == last.end || n == ids.len() {
+                    break;
+                }
+            }
+            while let Some((_, rest)) = pieces.split_first().filter(|(piece, _)| piece.end <= at) {
+                pieces = rest;
+            }
+            let piece = pieces.first()?;
+            let rest = text.get(at as usize..piece.end as usize)?;
+            let len = token_lengths.next_len(rest, &ids[n..], at == piece.start)?;
+            self.push(ids[n], at as usize, at as usize + len);
+            runs.pass_token(self.spans.last_mut()?);
+            (at, n) = (at + len as u32, n + 1);
+        }
+        Some(n)
     }
 
     /// Takes the ids of pieces, with which `to_come` begins, up to the first that does not follow from the lengths of

@@ -72,8 +72,20 @@ impl Origin<'_> {
 
     /// Replaces ranges of the rewritten text, mostly in order, by their spans in the original one.
     pub(super) fn lead_back(&self, spans: &mut [Span]) {
+        self.lead_back_after(false, spans);
+    }
+
+    /// The first alignment that [`Origin::lead_back`] goes through, if the text begins where it does.
+    pub(super) fn first_alignment(&self) -> Option<Alignment<'_>> {
+        self.rewritten.or(self.normalized.filter(|_| self.start == 0))
+    }
+
+    /// As [`Origin::lead_back`]; `is_begun` where spans are led back through the first alignment already.
+    pub(super) fn lead_back_after(&self, mut is_begun: bool, spans: &mut [Span]) {
         for (alignment, start) in [(self.rewritten, self.start), (self.normalized, self.base)] {
-            if let Some(alignment) = alignment {
+            if let Some(alignment) = alignment
+                && !std::mem::take(&mut is_begun)
+            {
                 alignment.to_originals(spans);
             }
             if start > 0 {
