@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::models::bpe::{Bpe, Dropout, Unit};
 use crate::models::unigram::{Partial, Unigram};
 use crate::models::wordpiece::{Cleaner, WordPiece};
+use crate::pre_tokenizer::SuperwordPieces;
 use crate::text::Piece;
 use crate::token_lengths::TokenLengths;
 use crate::vocab::{TokenId, Vocab};
@@ -321,18 +322,20 @@ impl Worker<'_> {
         matches!(self, Self::Bpe(worker) if worker.joins_words())
     }
 
-    /// Appends the ids of stretches: of their pieces, with an empty piece after the last of each.
+    /// Appends the ids of the next pieces of a text that `stretches` joins: see `bpe::Worker`.
     ///
     /// # Errors
     /// [`Error::Internal`] where [`Worker::joins_words`] says that they cannot be.
+    #[inline]
     pub(crate) fn encode_words(
         &mut self,
         text: &[u8],
         pieces: &[Piece],
+        stretches: SuperwordPieces,
         ids: &mut Vec<TokenId>,
     ) -> Result<()> {
         match self {
-            Self::Bpe(worker) => worker.encode_words(text, pieces, ids),
+            Self::Bpe(worker) => worker.encode_words(text, pieces, stretches, ids),
             Self::WordPiece(_) | Self::Unigram(_) => {
                 Err(Error::Internal("a model that joins no words".into()))
             }

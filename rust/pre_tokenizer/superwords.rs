@@ -18,12 +18,9 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::{Digits, PreTokenizer};
-use crate::error::Error;
-use crate::memory::MakeRoom;
-use crate::text::pattern::StepBudget;
+use crate::text::Piece;
 use crate::text::unicode::flag::{LETTER, MARK, NUMBER, SPACE};
 use crate::text::unicode::{Flags, flags, flags_at};
-use crate::text::{CHUNK, Piece};
 
 /// The pre-tokenizer whose pieces are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +49,22 @@ pub enum SuperwordPieces {
     /// `tekken`, across lines
     TekkenAcrossLines,
 }
+
+const LETTER_KIND: u8 = 1;
+const PUNCTUATION_KIND: u8 = 2;
+
+/// Whether a byte is a letter or a punctuation character of ASCII.
+const KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        let c = byte as u8;
+        kinds[byte] =
+            c.is_ascii_alphabetic() as u8 * LETTER_KIND + c.is_ascii_punctuation() as u8 * PUNCTUATION_KIND;
+        byte += 1;
+    }
+    kinds
+};
 
 impl SuperwordPieces {
     /// Whether line feeds are joined.
@@ -102,50 +115,10 @@ impl SuperwordPieces {
         }
     }
 
-    /// Calls `f` with the pieces of a text of at most 4 GiB, in order, in chunks of whole stretches. An empty
-    /// piece follows the last of each stretch. `budget` limits the work of patterns.
-    pub(crate) fn for_each_chunk_of_stretches<E: From<Error>>(
-        self,
-        text: &str,
-        budget: &StepBudget,
-        mut f: impl FnMut(&[Piece]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let bytes = text.as_bytes();
-        // Pieces, those of whole stretches first, and whether the last stretch may continue.
-        let (mut pieces, mut n_whole, mut is_open) = (Vec::<Piece>::new(), 0, false);
-        self.pre_tokenizer().for_each_chunk(text, budget, |chunk| -> Result<(), E> {
-            pieces.make_room(3 * chunk.len())?;
-            for &piece in chunk {
-                let joins = self.joins(&bytes[piece.range()]);
-                if is_open && !joins {
-                    pieces.push(Piece { start: piece.start, end: piece.start });
-                }
-                pieces.push(piece);
-                if !joins {
-                    pieces.push(Piece { start: piece.end, end: piece.end });
-                    n_whole = pieces.len();
-                }
-                is_open = joins;
-            }
-            if n_whole >= CHUNK {
-                f(&pieces[..n_whole])?;
-                pieces.drain(..n_whole);
-                n_whole = 0;
-            }
-            Ok(())
-        })?;
-        if let Some(last) = pieces.last().filter(|_| is_open) {
-            let end = Piece { start: last.end, end: last.end };
-            pieces.make_room(1)?;
-            pieces.push(end);
-        }
-        if pieces.is_empty() { Ok(()) } else { f(&pieces) }
-    }
-
     /// The characters of words.
     fn letters(self) -> Flags {
-        match self.pre_tokenizer() {
-            PreTokenizer::O200k | PreTokenizer::Tekken => LETTER | MARK,
+        match self {
+            Self::O200k | Self::O200kAcrossLines | Self::Tekken | Self::TekkenAcrossLines => LETTER | MARK,
             _ => LETTER,
         }
     }
@@ -153,12 +126,14 @@ impl SuperwordPieces {
     /// Whether a piece may be a part of a superword.
     #[inline]
     pub(crate) fn joins(self, piece: &[u8]) -> bool {
-        if let [b' ', letter, ..] | [letter, ..] = piece
-            && letter.is_ascii_alphabetic()
-        {
-            return true;
-        }
-        self.joins_any(piece)
+        let Some(&first) = piece.first() else { return false };
+        // Most pieces are words or single punctuation characters of ASCII, which are found without a branch.
+        let is_one = piece.len() == 1;
+        let kind = |byte: u8| KINDS[usize::from(byte)];
+        let joined_kinds = if is_one { LETTER_KIND | PUNCTUATION_KIND } else { LETTER_KIND };
+        let is_joined = kind(first) & joined_kinds != 0;
+        let is_word = (first == b' ') & (kind(piece[usize::from(!is_one)]) & LETTER_KIND != 0);
+        is_joined | is_word || self.joins_any(piece)
     }
 
     fn joins_any(self, piece: &[u8]) -> bool {
@@ -288,4 +263,27 @@ pub(super) fn cut_between_across_lines(
 ) -> bool {
     let is_number = |c: char| flags(c) & NUMBER != 0;
     (is_number(before) || is_number(after)) && inner(before, after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_pieces_join_as_any_do() {
+        let families = PreTokenizer::names().filter_map(|name| match PreTokenizer::from_name(name) {
+            Ok(PreTokenizer::Superwords { pieces }) => Some(pieces),
+            _ => None,
+        });
+        for pieces in families {
+            for first in 0..128_u8 {
+                assert_eq!(pieces.joins(&[first]), pieces.joins_any(&[first]), "{pieces:?} {first}");
+                for second in 0..128_u8 {
+                    for piece in [&[first, second][..], &[first, second, b'.'], &[first, second, b'e']] {
+                        assert_eq!(pieces.joins(piece), pieces.joins_any(piece), "{pieces:?} {piece:?}");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -255,15 +255,16 @@ impl<S: Sink> TextEncoder<'_, '_, S> {
         check_len(text.len())?;
         let origin = Origin { rewritten: rewritten.alignment(), ..origin };
         let budget = self.budget;
-        if let PreTokenizer::Superwords { pieces } = step
+        if let PreTokenizer::Superwords { pieces: stretches } = step
             && !S::SPANS
             && !S::NEEDS_PIECES
             && self.worker.joins_words()
         {
-            return pieces.for_each_chunk_of_stretches(text, budget, |pieces| {
+            return stretches.pre_tokenizer().for_each_chunk(text, budget, |pieces| {
                 self.reserve(pieces)?;
-                self.sink
-                    .append(self.worker, |worker, ids| worker.encode_words(text.as_bytes(), pieces, ids))?;
+                self.sink.append(self.worker, |worker, ids| {
+                    worker.encode_words(text.as_bytes(), pieces, *stretches, ids)
+                })?;
                 self.check()
             });
         }
