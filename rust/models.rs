@@ -13,7 +13,6 @@ use crate::error::{Error, Result};
 use crate::models::bpe::{Bpe, Dropout, Unit};
 use crate::models::unigram::{Partial, Unigram};
 use crate::models::wordpiece::{Cleaner, WordPiece};
-use crate::pre_tokenizer::SuperwordPieces;
 use crate::text::Piece;
 use crate::token_lengths::TokenLengths;
 use crate::vocab::{TokenId, Vocab};
@@ -322,7 +321,7 @@ impl Worker<'_> {
         matches!(self, Self::Bpe(worker) if worker.joins_words())
     }
 
-    /// Appends the ids of the next pieces of a text that `stretches` joins: see `bpe::Worker`.
+    /// Appends the ids of the next pieces of a text, of which `joins` says whether superwords may join them: see `bpe::Worker`.
     ///
     /// # Errors
     /// [`Error::Internal`] where [`Worker::joins_words`] says that they cannot be.
@@ -331,11 +330,11 @@ impl Worker<'_> {
         &mut self,
         text: &[u8],
         pieces: &[Piece],
-        stretches: SuperwordPieces,
+        joins: impl Fn(&[u8]) -> bool,
         ids: &mut Vec<TokenId>,
     ) -> Result<()> {
         match self {
-            Self::Bpe(worker) => worker.encode_words(text, pieces, stretches, ids),
+            Self::Bpe(worker) => worker.encode_words(text, pieces, joins, ids),
             Self::WordPiece(_) | Self::Unigram(_) => {
                 Err(Error::Internal("a model that joins no words".into()))
             }

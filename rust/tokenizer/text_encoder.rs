@@ -263,7 +263,7 @@ impl<S: Sink> TextEncoder<'_, '_, S> {
             return stretches.pre_tokenizer().for_each_chunk(text, budget, |pieces| {
                 self.reserve(pieces)?;
                 self.sink.append(self.worker, |worker, ids| {
-                    worker.encode_words(text.as_bytes(), pieces, *stretches, ids)
+                    worker.encode_words(text.as_bytes(), pieces, |piece| stretches.joins(piece), ids)
                 })?;
                 self.check()
             });

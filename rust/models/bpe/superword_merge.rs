@@ -27,7 +27,6 @@ use crate::cache::piece_table::{MAX_KEY, key_of_piece};
 use crate::error::Result;
 use crate::memory::MakeRoom;
 use crate::models::bpe::Symbols;
-use crate::pre_tokenizer::SuperwordPieces;
 use crate::text::{LONG_CHUNK, Piece};
 use crate::vocab::{TokenId, Vocab};
 
@@ -138,12 +137,12 @@ impl WordEncoder {
         words: &mut WordScratch,
         text: &[u8],
         pieces: &[Piece],
-        stretches: SuperwordPieces,
+        joins: impl Fn(&[u8]) -> bool,
         ids: &mut Vec<TokenId>,
     ) {
         let mut open = words.open;
         for piece in pieces {
-            let (start, joins) = (piece.start as usize, stretches.joins(&text[piece.range()]));
+            let (start, joins) = (piece.start as usize, joins(&text[piece.range()]));
             let continues = open.joins & joins;
             if start == 0 {
                 open.start = 0;
@@ -474,14 +473,14 @@ impl Superwords {
         words.ids = word_ids;
     }
 
-    /// The same of a text that comes in chunks, which tile it, of pieces that `stretches` joins.
+    /// The same of a text that comes in chunks, which tile it; superwords may join neighbours for which `joins` says so.
     pub(super) fn encode_words(
         &self,
         words: &mut WordScratch,
         symbols: &mut Symbols,
         text: &[u8],
         pieces: &[Piece],
-        stretches: SuperwordPieces,
+        joins: impl Fn(&[u8]) -> bool,
         ids: &mut Vec<TokenId>,
     ) {
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return };
@@ -490,7 +489,7 @@ impl Superwords {
             word_ids.clear();
         }
         let n_before = word_ids.len();
-        self.words.push_words(words, text, pieces, stretches, &mut word_ids);
+        self.words.push_words(words, text, pieces, joins, &mut word_ids);
         let n = if last.end as usize == text.len() {
             word_ids.len()
         } else {
@@ -700,7 +699,9 @@ mod tests {
             let (mut ids, mut rest) = (Vec::new(), &pieces[..]);
             while !rest.is_empty() {
                 let n = (1 + below(&mut random, LONG_CHUNK)).min(1 + below(&mut random, rest.len()));
-                worker.encode_words(text.as_bytes(), &rest[..n], stretches, &mut ids).unwrap();
+                worker
+                    .encode_words(text.as_bytes(), &rest[..n], |piece| stretches.joins(piece), &mut ids)
+                    .unwrap();
                 rest = &rest[n..];
             }
             assert_eq!(ids, expected, "{round} {name} {text:?}");

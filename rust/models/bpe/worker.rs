@@ -13,7 +13,6 @@ use crate::memory;
 use crate::models::bpe::cache_fill::Misses;
 use crate::models::bpe::merge_boundaries::word_ends;
 use crate::models::bpe::superword_merge::{Superwords, WordScratch};
-use crate::pre_tokenizer::SuperwordPieces;
 use crate::random::Random;
 use crate::text::{CHUNK, Piece};
 use crate::vocab::TokenId;
@@ -128,8 +127,8 @@ impl Worker<'_> {
         self.bpe.superwords.is_some() && self.scratch.dropout.is_none()
     }
 
-    /// Appends the ids of the next pieces of a text, those of which `stretches` joins into stretches. Pieces come
-    /// in chunks and tile the text; ids that later pieces may change are held back.
+    /// Appends the ids of the next pieces of a text; superwords may join neighbours for which `joins` says so. Pieces
+    /// come in chunks and tile the text; ids that later pieces may change are held back.
     ///
     /// # Errors
     /// [`Error::Internal`] where [`Worker::joins_words`] says that they cannot be.
@@ -137,14 +136,14 @@ impl Worker<'_> {
         &mut self,
         text: &[u8],
         pieces: &[Piece],
-        stretches: SuperwordPieces,
+        joins: impl Fn(&[u8]) -> bool,
         ids: &mut Vec<TokenId>,
     ) -> Result<()> {
         let Some(superwords) = &self.bpe.superwords else {
             return Err(Error::Internal("a model that joins no words".into()));
         };
         let Scratch { symbols, words, .. } = &mut *self.scratch;
-        superwords.encode_words(words.get_or_insert_default(), symbols, text, pieces, stretches, ids);
+        superwords.encode_words(words.get_or_insert_default(), symbols, text, pieces, joins, ids);
         self.check()
     }
 
