@@ -44,8 +44,8 @@ _CACHED = type(cache(lambda: None))
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "data" / "corpus"
 
-# Files that need most memory for a moment go first, while a process has imported little; then those that take
-# longest: the last file of several processes is then a short one.
+# Files that need most memory for a moment go first, while a process has imported little; then the files
+# that take longest: the last one of several processes is then a short one.
 FIRST = (
     "test_parity_data.py",
     "test_compat_tiktoken.py",

@@ -62,7 +62,7 @@ def _work(code: str, args: tuple[str, ...], environment: dict[str, str], cwd: Pa
 def _free_port() -> int:
     """Returns a port that is free, and stays so until it is bound.
 
-    The system gives those above to whoever asks for any; other processes of the tests begin elsewhere.
+    The system assigns higher ports to programs that ask for any; other test processes begin elsewhere.
     """
     for port in range(10_000 + os.getpid() * 20 % 20_000, 32_000):
         with socket.socket() as probe, suppress(OSError):

@@ -12,7 +12,8 @@ are exchanged, at random. A cross-validation of five folds answers for all rows:
 suspects` without `--run`, or runs of the architectures that are named. `precision` is the share of planted
 rows among the first N of the ranking, where N is how many were planted: labels that were wrong before count
 as misses. The next columns are of what `senti data suspects` lists. `accuracy` is against the labels with
-the planted ones. The 20 sources chose how rows are ranked; nothing else is chosen on these sets.
+the planted ones. The 20 sources chose how rows are ranked; languages and they rejected another one;
+nothing else is chosen on these sets.
 """
 
 import argparse

@@ -17,8 +17,8 @@ from sentimodels.errors import DataError
 from sentitok import SentitokError
 from sentitok.documents import Documents
 
-# Seconds of a processor for a file of a few megabytes. It takes a few tenths, and quadratic work minutes.
-SECONDS = 10.0
+# Seconds of a processor for a file of a few megabytes.
+SECONDS = 2.0
 N_ROWS = 60
 TEXTS = [f"a film of {n} minutes" for n in range(N_ROWS)]
 LABELS = [("pos", "neg", "mixed")[n * n % 3] for n in range(N_ROWS)]
@@ -38,7 +38,7 @@ ODD = {
 }
 AT = N_ROWS // 2
 # A million take 1.8 s: reading names and cells is linear.
-N_COLUMNS = 200_000
+N_COLUMNS = 400_000
 
 
 def quoted(cell: str, separator: str) -> str:
@@ -60,14 +60,20 @@ def json_lines(texts: list[str], labels: list[str]) -> bytes:
 
 
 def timed(work: Callable[[], Any]) -> Any:
-    """What `work` gives, or its error; it must be soon."""
-    started = time.process_time()
-    try:
-        return work()
-    except (DataError, SentitokError, OSError) as error:
-        return error
-    finally:
-        assert time.process_time() - started < SECONDS
+    """Returns the result of `work`, or its error; in one of three tries it must be fast.
+
+    Other programs can slow a try down.
+    """
+    found: Any = None
+    for _ in range(3):
+        started = time.process_time()
+        try:
+            found = work()
+        except (DataError, SentitokError, OSError) as error:
+            found = error
+        if time.process_time() - started < SECONDS:
+            return found
+    raise AssertionError(f"{SECONDS} s of a processor were not enough, three times")
 
 
 def read(path: Path, texts: list[str], labels: list[str], **options: Any) -> Table | None:

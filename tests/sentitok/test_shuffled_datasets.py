@@ -293,7 +293,7 @@ def test_loaders_of_any_number_of_workers_give_what_is_there(dataset: TokenDatas
     """In a separate process, where any warning is an error."""
     pytest.importorskip("torch")
     script = tmp_path / "loading.py"
-    # What is spawned imports PyTorch again, so only thorough tests do it; batches are pickled above.
+    # A spawned process imports PyTorch again, so only thorough tests do it; batches are pickled above.
     script.write_text(_LOADING.replace("sys.argv.pop()", repr("spawn" if THOROUGH else "fork")))
     done = subprocess.run(
         [sys.executable, "-W", "error", script, *dataset.directories],

@@ -29,7 +29,7 @@ from web_server import Client, serving
 
 HOSTILE = "<script>alert(1)</script> \" onload='x' ${7*7} \x00\x1b[31m"
 SMALL = Limits(max_bytes=4096, threads=1, waiting=2, texts=3, tokens=50)
-# A busy machine may take longer for any request: only for tests of what is given up.
+# A busy machine may take longer for any request: only for tests of requests that time out.
 SHORT = 0.5
 
 

@@ -356,7 +356,7 @@ impl JoinTable {
         (hash >> 8) as usize & (self.bits.len() * 64 - 1)
     }
 
-    /// Inserts a merge that is not there; `false` if there is no place for one.
+    /// Inserts a merge that is not there; `false` if it finds no free place.
     fn insert(&mut self, left: TokenId, right: TokenId, merged: Merged) -> bool {
         let mut slot = Slot { pair: pack(left, right), merged };
         let mut place = self.places(self.hash(slot.pair))[0];
@@ -383,7 +383,7 @@ impl JoinTable {
     fn get(&self, left: TokenId, right: TokenId) -> Merged {
         let pair = pack(left, right);
         let [first, second] = self.places(self.hash(pair));
-        // Both are read at once, and the place is chosen, not what is there: that would be a branch.
+        // Both are read at once, and the place is chosen, not its value: that would be a branch.
         let (is_first, is_second) = (self.slots[first].pair == pair, self.slots[second].pair == pair);
         let merged = self.slots[select_unpredictable(is_second, second, first)].merged;
         let is_found = is_first | is_second;
