@@ -27,6 +27,7 @@ from sentimodels.export import EXPORTERS
 from sentimodels.export.numpy import classifier as reader
 from sentimodels.export.numpy import folder as numpy_folder
 from sentimodels.export.numpy.folder import answers_of, export_numpy
+from sentimodels.export.numpy.source import reader_source
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
@@ -167,14 +168,103 @@ def test_numpy_and_sentitok_are_all_it_imports(name: str, folder: Path, tmp_path
 def test_the_reader_holds_what_its_run_needs(folder: Path, tmp_path: Path) -> None:
     """So that its owner can read and change it."""
     for name, own, most in (
-        ("tfidf", {"NgramBag"}, 137),
-        ("bow", {"HashedBag"}, 159),
-        ("cnn", {"Convolutions"}, 202),
+        ("tfidf", {"ngrams"}, 105),
+        ("nb", {"ngrams"}, 105),
+        ("bow", {"bucket_rows", "spelled", "char_ngrams"}, 132),
+        ("cnn", {"tokens", "vectors", "scores_of", "bucket_rows", "spelled", "char_ngrams"}, 145),
     ):
         export_numpy(run_of(folder, name), tmp_path / name, TEXTS)
         source = (tmp_path / name / "classifier.py").read_text("utf-8")
-        assert set(re.findall(r"^class (\w+)", source, re.M)) == {"Reader", *own}
+        common = {"__init__", "predict", "predict_proba", "prepared", "words", "scores"}
+        assert set(re.findall(r"^    def (\w+)", source, re.M)) == common | own
         assert len(source.splitlines()) <= most
+
+
+def test_no_reader_has_names_that_it_does_not_use(folder: Path, tmp_path: Path) -> None:
+    for name in RUNS:
+        export_numpy(run_of(folder, name), tmp_path / name, TEXTS)
+    rules = ["--select", "F,E7,E9,W", "--ignore", "F722"]
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--isolated", *rules, tmp_path],
+        capture_output=True, text=True, check=False, env=environment(),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name in RUNS:
+        assert not re.search(
+            r"^(?!\s*#).*\b[A-Z]{4,}\b(?!\")", (tmp_path / name / "classifier.py").read_text()
+        )
+
+
+def test_a_branch_that_is_never_taken_is_left_out() -> None:
+    source = """import json
+import re
+
+# Two options.
+ONE = TWO = False
+KIND = "a"
+
+
+def known() -> None:
+    if ONE:
+        first()
+
+    else:
+        # This stays.
+        second()
+    if KIND == "a":
+        a()
+    elif KIND == "b":
+        b()
+    elif KIND in ("c", "d"):
+        re.search("c", "d")
+    else:
+        last()
+    if not TWO:
+        third(__file__)
+
+
+def unknown() -> None:
+    json.loads("")
+
+
+class Classifier:
+    if TWO:
+
+        def scores(self) -> None:
+            known()
+
+    def unused(self) -> None:
+        unknown()
+
+    if ONE:
+
+        def scores(self) -> None:
+            unknown()
+
+    def predict(self) -> None:
+        self.scores()
+"""
+    assert (
+        reader_source(source, {"ONE": False, "TWO": True, "KIND": "c"})
+        == """import re
+
+
+def known() -> None:
+    # This stays.
+    second()
+    re.search("c", "d")
+
+
+class Classifier:
+
+    def scores(self) -> None:
+        known()
+
+    def predict(self) -> None:
+        self.scores()
+"""
+    )
+    assert "last()" in reader_source(source, {"ONE": False, "TWO": True, "KIND": "e"})
 
 
 def test_one_text_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -9,14 +9,13 @@
 | `tokenizer.json` | the tokenizer of a run of subwords |
 
 What a run alone decides is computed here, so that the reader is short: factors are folded into one table of
-weights, known words are hashed, and every setting has one form.
+weights, known words are hashed, and `source.py` leaves out of the reader what the run does not use.
 
 The folder answers real texts before it is handed out, by its own reader; where a probability is off by more
 than the tolerance, or a label differs, there is no folder.
 """
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from runpy import run_path
@@ -46,6 +45,7 @@ from ...text.ngrams import hash_texts
 from ...text.vocabulary import OpenVocabulary
 from ...text.words import WORD, HashedNgrams, NgramConfig, WordNgrams
 from ..comparison import checked_folder, compare, thresholds_of
+from .source import reader_source
 
 __all__ = ["FORMAT", "TOLERANCE", "about_of", "answers_of", "export_numpy", "refuse", "scored"]
 
@@ -53,12 +53,12 @@ FORMAT = "sentimodels.export.numpy/2"
 READER = "classifier.py"
 # By how much a probability may differ.
 TOLERANCE = 1e-6
-# The class of the reader for each file of a vocabulary, and what it needs of the reader in addition.
-_CLASSES = {
-    "words.json": ("NgramBag", "weighted"),
-    "hashed-ngrams.json": ("HashedBag", "weighted", "known", "spelled"),
-    "open-vocabulary.json": ("Convolutions", "known", "spelled"),
-    "tokenizer.json": ("Convolutions", "known", "spelled"),
+# How the reader scores the texts of each file of a vocabulary.
+_KINDS = {
+    "words.json": "ngrams",
+    "hashed-ngrams.json": "hashes",
+    "open-vocabulary.json": "convolutions",
+    "tokenizer.json": "convolutions",
 }
 
 
@@ -94,9 +94,11 @@ def export_numpy(
         refuse(classifier.config)
         about, tensors, vocabulary = _folded(classifier)
         about = {**about_of(classifier, run), **about}
+        source = (Path(__file__).parent / READER).read_text("utf-8")
+        reader = reader_source(source, _options(classifier, about, tensors))
         if isinstance(classifier.encoder.encoder, Tokenizer):
             classifier.encoder.save(made)
-        write_atomically(made / READER, _reader(classifier.encoder.file_name).encode())
+        write_atomically(made / READER, reader.encode())
         write_atomically(made / "model.safetensors", save(tensors))
         write_atomically(made / "vocabulary.json", json.dumps(vocabulary, indent=0).encode())
         write_atomically(made / "classifier.json", to_json(about))
@@ -137,6 +139,27 @@ def about_of(classifier: Classifier, run: Path) -> dict[str, Any]:
     }
 
 
+def _options(classifier: Classifier, about: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, object]:
+    """Returns the options of the reader."""
+    return {
+        "KIND": _KINDS[classifier.encoder.file_name],
+        "NORMALIZE": about["normalize"],
+        "LOWERCASE": about["lowercase"],
+        "OWN_WORDS": about["token_pattern"] is not None,
+        "CHARS": "char_ngrams" in about,
+        "ENDS": about.get("ends", False),
+        "SUBWORDS": isinstance(classifier.encoder.encoder, Tokenizer),
+        "SEVERAL": about["several"],
+        "ORDERED": "cuts" in tensors,
+        "COSTS": about["costs"] is not None,
+        "COUNTS": about.get("counts"),
+        "LENGTH": about.get("length") != "none",
+        "LONG": about.get("long"),
+        "POOLING": about.get("pooling"),
+        "HEAD": about.get("head"),
+    }
+
+
 def _folded(classifier: Classifier) -> tuple[dict[str, Any], dict[str, Tensor], list[str]]:
     """Returns the settings, the tensors and the vocabulary that the reader scores with."""
     settings, tensors = scored(classifier)
@@ -147,54 +170,57 @@ def _folded(classifier: Classifier) -> tuple[dict[str, Any], dict[str, Tensor], 
         costs = None if own is None else own.costs
         settings |= {"least": 0.0 if own is None else least[0], "costs": costs}
     vocabulary: list[str] = []
+    if isinstance(classifier.module, IsLinear):
+        # The factor of an n-gram goes into its weights, and into what it adds to the length. Id 0 is none.
+        scale = tensors.pop("scale")
+        scale[0] = 0
+        tensors["table"] = tensors["table"] * scale[:, None]
+        tensors["square"] = scale.square()
     if isinstance(encoder, WordNgrams):
         vocabulary = ["", *encoder.ngrams]
-        settings |= _ngrams_of(encoder.config)
+        settings |= _ngrams_of(encoder.config, encoder.ngrams)
     elif isinstance(encoder, HashedNgrams):
         vocabulary = ["\n", *encoder.words]
         settings |= {
             "word_ngrams": encoder.word_ngrams,
-            "char_ngrams": _sizes(encoder.char_ngrams),
             "n_buckets": encoder.n_buckets,
             "token_pattern": encoder.pattern,
             "lowercase": encoder.lowercase,
+            **_chars(encoder.char_ngrams),
         }
         # The last hash is read for unknown words, which are in no n-gram.
         hashes = np.append(hash_texts(["", *encoder.words]), np.uint64(0)).view(np.int64)
         tensors |= {"hashes": torch.from_numpy(hashes), "buckets": _ended(encoder.buckets, encoder.n_buckets)}
+        # The last column sums up to the squared length of a text, the last row is that of unknown n-grams.
+        table = torch.column_stack([tensors["table"], tensors.pop("square")])
+        tensors["table"] = torch.cat([table, torch.zeros_like(table[:1])])
     elif isinstance(encoder, OpenVocabulary):
         vocabulary = encoder.token_texts
         if encoder.pre_tokenizer is not None:
             settings["words"] = {"name": encoder.pre_tokenizer}
         settings["pad"] = ""
-    if isinstance(classifier.module, IsLinear):
-        # The factor of an n-gram goes into its weights, and into what it adds to the square of the length.
-        scale = tensors.pop("scale")
-        tensors["table"] = tensors["table"] * scale[:, None]
-        length = settings.pop("length")
-        tensors["square"] = torch.zeros_like(scale) if length == "none" else scale.square()
-        settings["power"] = 1 if length == "weighted" else 2
     if (cuts := tensors.get("cuts")) is not None:
         tensors["cuts"] = _intervals(cuts)
     return settings, tensors, vocabulary
 
 
-def _ngrams_of(config: NgramConfig) -> dict[str, Any]:
+def _ngrams_of(config: NgramConfig, ngrams: Sequence[str]) -> dict[str, Any]:
     """Returns the settings of n-grams that are looked up by their text."""
     low, high = config.ngram_range
     # N-grams longer than `high` are runs of characters alone, so the lookup of others finds nothing.
+    longest = max((ngram.count(" ") + 1 for ngram in ngrams), default=high)
     return {
-        "word_ngrams": [low, high, max(high, config.char_run)],
-        "char_ngrams": _sizes(config.char_ngrams),
+        "word_ngrams": [low, min(longest, max(high, config.char_run))],
         "ends": config.ends,
         "token_pattern": config.token_pattern,
         "lowercase": config.lowercase,
+        **_chars(config.char_ngrams),
     }
 
 
-def _sizes(char_ngrams: tuple[int, int]) -> list[int]:
-    """Returns the shortest and the longest n-grams of characters; without any an empty range."""
-    return [*char_ngrams] if char_ngrams != (0, 0) else [1, 0]
+def _chars(sizes: tuple[int, int]) -> dict[str, Any]:
+    """Returns the setting of the shortest and longest n-grams of characters, if a run has any."""
+    return {} if sizes == (0, 0) else {"char_ngrams": [*sizes]}
 
 
 def _ended(buckets: NDArray[Any], n_buckets: int) -> Tensor:
@@ -237,9 +263,10 @@ def _convolutions(
         "max_tokens": data.max_tokens,
         "long": data.long,
         "stride": data.stride,
-        "pooling": backbone.config.pooling.split("-"),
+        "pooling": backbone.config.pooling,
         "head": backbone.config.head,
         "kernels": len(backbone.convolutions),
+        "gap": max(backbone.config.kernels) - 1,
     }
     channels: list[Tensor] = []
     tensors: dict[str, Tensor] = {}
@@ -266,24 +293,12 @@ def _convolutions(
         tensors[f"kernel_bias.{number}"] = convolution.bias
     if backbone.config.pooling == "attention":
         tensors["pooling"] = module.head.pooling.score.weight[0]
-    elif "mean" in settings["pooling"]:  # a mean is attention without preference
-        tensors["pooling"] = torch.zeros(backbone.d_out)
     if module.head.cut_points is not None:
         tensors["cuts"] = module.head.cut_points.cuts()
     layers = [part for part in module.head.network if isinstance(part, nn.Linear)]
-    settings["layers"] = len(layers)
-    for number, layer in enumerate(layers):
-        tensors[f"head.{number}"], tensors[f"head_bias.{number}"] = layer.weight, layer.bias
+    for name, layer in zip(("head", "hidden"), reversed(layers), strict=False):
+        tensors[name], tensors[f"{name}_bias"] = layer.weight, layer.bias
     return settings, {name: value.detach() for name, value in tensors.items()}
-
-
-def _reader(vocabulary: str) -> str:
-    """Returns the reader's source, without what only other vocabularies need."""
-    source = (Path(__file__).parent / READER).read_text("utf-8")
-    needed = _CLASSES[vocabulary]
-    for name in {part for parts in _CLASSES.values() for part in parts}.difference(needed):
-        source = re.sub(rf"^(class|def) {name}\b.*?^(?=\S)", "", source, count=1, flags=re.M | re.S)
-    return re.sub(r"^Classifier = \w+", f"Classifier = {needed[0]}", source, flags=re.M)
 
 
 def answers_of(folder: Path) -> Callable[[list[str]], Any]:
