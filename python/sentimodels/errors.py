@@ -25,6 +25,10 @@ class DataError(SentiError):
     """A file or a table that cannot be used as it is."""
 
 
+class NoRowsError(DataError):
+    """A table without a row."""
+
+
 class ConfigError(SentiError):
     """A setting that is unknown, out of range or at odds with another."""
 

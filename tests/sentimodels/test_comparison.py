@@ -56,6 +56,7 @@ def test_the_verdict_says_which_is_better_and_by_how_much() -> None:
     assert verdict(compare({"better": better, "base": base}), "accuracy", "accuracy").startswith(said)
     same = verdict(compare({"a": base, "b": base}), "accuracy", "accuracy")
     assert same.startswith("no difference in accuracy between a and b can be told: both have the same")
+    assert "-0.0" not in verdict(compare({"b": base, "a": base}), "accuracy", "accuracy")
     near = predictions_of(right ^ (np.arange(2000) < 3))
     assert "is ahead by" in verdict(compare({"a": base, "near": near}), "accuracy", "accuracy")
     several = verdict(compare({"base": base, "better": better, "twin": better}), "accuracy", "accuracy")

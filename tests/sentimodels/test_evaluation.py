@@ -255,6 +255,21 @@ BROKEN = [
         '"PIN"}], "temperature": 1, "labels": ["x"]}',
         "other labels now",
     ),
+    *(
+        (
+            '{"schema": "senti.ensemble/1", "members": [{"run": "../runs/gpt", "manifest_sha256": "PIN", '
+            f'"weight": {weight}}}], "temperature": {temperature}, "labels": ["1", "2"]}}',
+            rf"e/ensemble\.json.*{said}.*senti ensemble",
+        )
+        for (weight, temperature), said in (
+            (("NaN", "1"), "weights nan"),
+            (('"x"', "1"), "'x'"),
+            (("2", "1"), r"weights 2\.0"),
+            (("1", "NaN"), "temperature nan"),
+            (("1", "[1, 0]"), r"temperature \[1, 0\]"),
+            (("1", "[1, 1, 1]"), "3 temperatures for 2 labels"),
+        )
+    ),
 ]
 
 

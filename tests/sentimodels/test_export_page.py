@@ -117,6 +117,12 @@ def test_what_is_not_held_is_refused(folder: Path) -> None:
     assert done.code == 2
     assert "model.token_pattern" in done.err
     assert not list(folder.glob("own*.html"))
+    (folder / "both").mkdir()
+    members = [{"run": f"../{name}", "weight": 0.5, "manifest_sha256": ""} for name in ("nb", "bow")]
+    whole = {"schema": "senti.ensemble/1", "members": members, "temperature": 1.0, "labels": ["neg", "pos"]}
+    (folder / "both/ensemble.json").write_text(json.dumps(whole), "utf-8")
+    done = senti("page", "both", "-o", "both.html", cwd=folder)
+    assert (done.code, "senti distill both" in done.err) == (2, True), done.err
 
 
 def test_what_the_docs_show(folder: Path) -> None:

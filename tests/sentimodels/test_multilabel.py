@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import re
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
@@ -347,6 +348,19 @@ def test_predictions_are_read_back_with_their_sets(tmp_path: Path) -> None:
         Predictions(one.labels, one.probs + 1, one.truth, one.texts)
 
 
+@pytest.mark.parametrize(("value", "said"), [(np.nan, "finite"), (7.0, "0 to 1"), ("x", "'x'")])
+def test_probabilities_that_are_no_numbers_are_refused_with_their_file(
+    value: Any, said: str, tmp_path: Path
+) -> None:
+    several(3).save(tmp_path / "p.npz")
+    with np.load(tmp_path / "p.npz") as arrays:
+        parts = dict(arrays)
+    parts["probs"] = np.full(parts["probs"].shape, value)
+    np.savez(tmp_path / "p.npz", **parts)
+    with pytest.raises(DataError, match=rf"p\.npz: .*{said}.*senti evaluate"):
+        Predictions.load(tmp_path / "p.npz")
+
+
 def test_a_temperature_for_each_label_lowers_the_loss_and_changes_no_answer() -> None:
     rng = np.random.default_rng(0)
     odds = rng.normal(size=(2000, 3)) * 2
@@ -548,6 +562,16 @@ def test_parts_of_a_score_sum_up_to_its_log_odds(made: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_student_of_texts_without_labels_says_that_none_has_any(made: Path) -> None:
+    (made / "texts.txt").write_text("".join(f"{text}\n" for text, _ in ROWS), "utf-8")
+    read = ["--data", "texts.txt", "--format", "lines", "--no-baseline"]
+    done = senti("distill", "runs/nb", "--arch", "bow", "-o", "out/student", *read, cwd=made)
+    assert done.code == 0, done.err
+    assert re.search(r"^labels .*anger 0.*; \d+ rows without label$", done.out, re.M), done.out
+    answers = Classifier.load(made / "out/student").predict(["happy and angry", "the film"])
+    assert answers == Classifier.load(made / "runs/nb").predict(["happy and angry", "the film"])
+
+
 def test_an_onnx_graph_answers_as_the_run(made: Path) -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")

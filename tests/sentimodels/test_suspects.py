@@ -447,6 +447,16 @@ def test_the_summary_says_what_dropping_changes(folder: Path, tmp_path: Path) ->
     assert sorted(path.name for path in (copy / "runs").iterdir()) == ["few", "folds", "nb"]
 
 
+def test_a_file_without_suspects_leaves_out_nothing(folder: Path, tmp_path: Path) -> None:
+    copy = with_suspects(folder, tmp_path)
+    (copy / "s.csv").write_text("row,line,id,text,label,likelier,p_label,p_likelier\n")
+    done = senti(*DROP, "-o", "runs/none", cwd=copy)
+    assert done.code == 0, done.err
+    assert "of 0 suspects in s.csv" in done.err
+    rows = json.loads((copy / "runs/none/run.json").read_text())["rows"]
+    assert rows["train"] + rows["valid"] == len(planted()[0])
+
+
 def test_a_file_of_suspects_that_does_not_fit(folder: Path, tmp_path: Path) -> None:
     copy = with_suspects(folder, tmp_path)
     whole = (copy / "s.csv").read_text()

@@ -499,6 +499,13 @@ def test_unsure_answers_have_a_name(place: Path) -> None:
         with pytest.raises(ConfigError, match=word):
             model.predict(["zzz"], threshold=threshold)
     assert senti("predict", "run", "--unsure", "pos", cwd=place, stdin=stdin).code == 2
+    assert "no thresholds" not in run(place, "predict", "run", "--unsure", "review", stdin=stdin).err
+    said = "no text is answered 'review'"
+    assert (
+        said not in run(place, "predict", "run", "--unsure", "review", "--threshold", "0.9", stdin=stdin).err
+    )
+    run(place, "thresholds", "run", "dev.csv", "--threshold", "none")
+    assert said in run(place, "predict", "run", "--unsure", "review", stdin=stdin).err
     done = run(place, "thresholds", "run", "dev.csv", "--threshold", "none")
     assert not (place / "run/thresholds.json").exists()
     assert Classifier.load(place / "run").predict(["zzz"]) == model.predict(["zzz"], threshold=0)

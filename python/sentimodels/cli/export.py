@@ -128,20 +128,30 @@ def export(
     output.result({"out": str(out), "files": files}, lines([*_written(files), read_back]), str(out))
 
 
+def _refuse_ensemble(run: Path) -> None:
+    """Refuses an ensemble.
+
+    Raises:
+        UsageError: naming one of its runs, and how to make one run of all.
+    """
+    from ..runs.ensemble import members_of
+
+    if members := members_of(run):
+        raise UsageError(
+            f"{run}: an ensemble, and one run is exported at a time; name one, such as {members[0]}, or "
+            f"distil all into one: senti distill {run}"
+        )
+
+
 def _is_classifier(run: Path, wanted: str) -> bool:
     """Whether a run is a classifier, which the table of formats writes, and not a language model.
 
     Raises:
         UsageError: for an ensemble, and for a language model where only classifiers are written.
     """
-    from ..runs.ensemble import members_of
     from ..runs.families import ALIGNMENT, CLASSIFIER, LANGUAGE_MODEL, family_of
 
-    members = members_of(run)
-    if members:
-        raise UsageError(
-            f"{run}: an ensemble, and one run is exported at a time; name one, such as {members[0]}"
-        )
+    _refuse_ensemble(run)
     family, option = family_of(run), EXPORTERS[wanted].option
     if wanted != "transformers" and family in (LANGUAGE_MODEL, ALIGNMENT):
         raise UsageError(
@@ -318,6 +328,7 @@ def page(
 
     output = Output("senti.page/1", as_json=as_json, quiet=quiet)
     announce(out, output, force=force)
+    _refuse_ensemble(run)
     data = html_page(run)
     put_file(out, lambda path: write_atomically(path, data), force=force)
     said = f"written  {out}, {bytes_text(len(data))}; open it in a browser"

@@ -264,6 +264,11 @@ def _decision(
     if own is not None and not asked:
         output.note(f"answers by the thresholds of the run, {own.rule}; --threshold changes them")
         return own.decide
+    if unsure is not None and not asked:
+        output.note(
+            f"the run has no thresholds, so no text is answered {unsure!r}; give one by --threshold, or "
+            f"choose some: senti thresholds {run} FILE"
+        )
     least, kind = thresholds(asked, labels, run), answers_of(labels)
     return lambda probs: kind.decide(probs, np.array(least, probs.dtype))
 

@@ -60,7 +60,7 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         pairs.append(("compared", f"{compared}, {score} in cross-validation on training rows"))
     if counts:
         unlabelled = about["rows"]["train"] - sum(counts.values())
-        if _kind_of(about).several:
+        if _kind_of(about).several and any(counts.values()):
             unlabelled = 0  # a text has any number of labels
         without = f"; {counted(unlabelled, 'row')} without label" if unlabelled else ""
         pairs.append(("labels", f"{_counted(counts)}{without}"))

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from ..errors import DataError
+from ..errors import DataError, NoRowsError
 from .opening import whole_characters
 from .table import Table, listed
 
@@ -296,7 +296,9 @@ class Rows:
                 f"{self.path}: {said}; fill {them} in, or leave {them} out: {self.to_drop}{self._sets_hint()}"
             )
         if not self.texts:
-            raise DataError(f"{self.path}: no rows" + (f" after the first {self.skip}" if self.skip else ""))
+            raise NoRowsError(
+                f"{self.path}: no rows" + (f" after the first {self.skip}" if self.skip else "")
+            )
         table = Table(
             texts=self.texts,
             labels=self.labels or None,

@@ -42,9 +42,13 @@ def read_temperature(value: Any) -> Temperature:
     """Returns a temperature that a file of JSON holds.
 
     Raises:
-        ValueError, TypeError: if it is neither a number nor numbers.
+        ValueError, TypeError: if it is neither a number above 0 nor a list of them.
     """
-    return [float(one) for one in value] if isinstance(value, list) else float(value)
+    read = [float(one) for one in value] if isinstance(value, list) else float(value)
+    numbers = np.atleast_1d(np.asarray(read, dtype=np.float64))
+    if not (np.isfinite(numbers) & (numbers > 0)).all():
+        raise ValueError(f"temperature {value}: expected numbers above 0")
+    return read
 
 
 def said_temperature(temperature: Temperature) -> str:

@@ -177,7 +177,10 @@ def verdict(found: Mapping[str, Any], key: str, name: str) -> str:
     for pair in found["differences"]:
         if best in (pair["run"], pair["less"]):
             sign = 100 if pair["run"] == best else -100
-            difference, ends = sign * pair[key]["difference"], [sign * end for end in pair[key]["interval"]]
+            # Adding 0 turns -0.0, which would be printed with its sign, into 0.0.
+            difference, *ends = (
+                sign * value + 0.0 for value in (pair[key]["difference"], *pair[key]["interval"])
+            )
             is_clear = min(ends) > 0 and pair[key]["p_holm"] < _LEVEL
             other = pair["less"] if pair["run"] == best else pair["run"]
             behind.append((other, difference, min(ends), max(ends), is_clear))

@@ -194,7 +194,7 @@ class Predictions:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 head = json.loads(arrays["head"].tobytes())
                 if head["schema"] != SCHEMA:
-                    raise DataError(f"{path}: written as {head['schema']}, expected {SCHEMA}")
+                    raise DataError(f"written as {head['schema']}, expected {SCHEMA}")
                 return cls(
                     labels=labels_kind(head),
                     probs=arrays["probs"].astype(np.float32, copy=False),
@@ -207,8 +207,8 @@ class Predictions:
                     unread=_unread(arrays),
                     about=head["about"],
                 )
-        except DataError:
-            raise
+        except DataError as error:
+            raise DataError(f"{path}: {error}; write the file again: senti evaluate RUN FILE -o") from error
         except FileNotFoundError:
             raise
         except (OSError, EOFError, BadZipFile, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -9,7 +9,7 @@ from ..config import RunConfig
 from ..data.normalization import fold
 from ..data.readers import read_table
 from ..data.table import Table
-from ..errors import DataError
+from ..errors import DataError, NoRowsError
 from ..evaluation.metrics import scores
 from ..evaluation.predictions import Predictor, predict
 
@@ -22,7 +22,10 @@ def read_suspects(path: str) -> dict[int, str]:
     Raises:
         DataError: if a row is not a number from 1.
     """
-    table = read_table(path, "text", "row")
+    try:
+        table = read_table(path, "text", "row")
+    except NoRowsError:  # the search found no suspects
+        return {}
     found = {}
     for text, row in zip(table.texts, table.labelled(), strict=True):
         if not row.isdecimal() or int(row) < 1:

@@ -69,6 +69,16 @@ def fit_weights(
     return weights
 
 
+def _check_shares(weights: Sequence[float]) -> None:
+    """Refuses weights that are not numbers of 0 or more with a sum of 1.
+
+    Raises:
+        ConfigError: if they are not.
+    """
+    if any(not weight >= 0 for weight in weights) or not abs(sum(weights) - 1) <= 1e-6:
+        raise ConfigError(f"weights {', '.join(map(str, weights))}: expected shares that add up to 1")
+
+
 @dataclass(frozen=True)
 class Ensemble:
     """Several models as one.
@@ -88,8 +98,7 @@ class Ensemble:
     def __post_init__(self) -> None:
         if not self.members or len(self.members) != len(self.weights):
             raise ConfigError(f"{len(self.members)} members, but {len(self.weights)} weights")
-        if any(not weight >= 0 for weight in self.weights) or abs(sum(self.weights) - 1) > 1e-6:
-            raise ConfigError(f"weights {self.weights} are not shares that add up to 1")
+        _check_shares(self.weights)
         for member in self.members[1:]:
             if member.labels != self.members[0].labels:
                 raise ConfigError(
@@ -233,11 +242,17 @@ def read_ensemble(folder: Path) -> dict[str, Any]:
             raise CheckpointError(f"{folder / FILE}: written as {value['schema']}; expected {SCHEMA}")
         for member in value["members"]:
             float(member["weight"]), str(member["run"]), member["manifest_sha256"]
-        read_temperature(value["temperature"])
+        if weights := [float(member["weight"]) for member in value["members"]]:
+            _check_shares(weights)
+        temperature, n_labels = read_temperature(value["temperature"]), len(value["labels"])
+        if not isinstance(temperature, float) and len(temperature) != n_labels:
+            raise ValueError(f"{len(temperature)} temperatures for {n_labels} labels")
     except CheckpointError:
         raise
     except (OSError, RecursionError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{folder / FILE}: not an ensemble ({error})") from error
+        raise CheckpointError(
+            f"{folder / FILE}: not an ensemble ({error}); combine the runs again: senti ensemble"
+        ) from error
     return value
 
 
