@@ -184,11 +184,15 @@ impl Tokenizer {
             (Some(normalizer), PreTokenizer::Bytes) => (marks_spaces(normalizer)?, true),
             _ => return None,
         };
-        // No token ends inside a mark.
+        let token_lengths = self.policies.token_lengths()?;
         let model = self.policies.model_without_specials();
-        let adds_up =
-            if is_marked { model.encode(SPACE_MARK_STR.as_bytes()).len() == 1 } else { model.is_lossless() };
-        (adds_up && self.policies.token_lengths().is_some()).then_some(Added::Space { front, is_marked })
+        // No token ends inside a mark. As the unknown token, a mark may become bytes with what follows.
+        let adds_up = match &model.encode(SPACE_MARK_STR.as_bytes())[..] {
+            _ if !is_marked => model.is_lossless(),
+            [id] => token_lengths.covers_text(*id),
+            _ => false,
+        };
+        adds_up.then_some(Added::Space { front, is_marked })
     }
 
     fn sizes(&self, added: Added, unit: OffsetUnit) -> Vec<u32> {

@@ -199,3 +199,19 @@ def test_an_unknown_token_that_is_text_as_well(model: dict[str, object], letters
         assert found.offsets().tolist() == [list(span) for span in expected.offsets], text
         batch = ours.encode_batch([text], offsets=True)
         assert batch.offsets().tolist() == found.offsets().tolist(), text
+
+
+def test_a_mark_that_is_the_unknown_token() -> None:
+    """Its bytes are those of the mark, of which the text has none in front and one for a space."""
+    fallback = [[f"<0x{byte:02X}>", -5.0] for byte in range(256)]
+    model = {
+        "type": "Unigram", "unk_id": 0, "byte_fallback": True,
+        "vocab": [["▁", -3.0], ["a", -2.0], ["▁a", -1.0], *fallback],
+    }  # fmt: skip
+    for scheme in ("first", "always", "never"):
+        metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": True}
+        file = {"version": "1.0", "added_tokens": [], "model": model, "pre_tokenizer": metaspace}
+        tokenizer = Tokenizer.from_bytes(json.dumps(file).encode())
+        for text in ("x", "ax", "a x", " x a é", "  中"):
+            check(tokenizer, text)
+            assert all(0 <= start <= end <= len(text) for start, end in tokenizer.encode(text).offsets().tolist())
