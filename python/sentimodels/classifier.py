@@ -22,7 +22,7 @@ from .config import RunConfig
 from .data.encoded import Cut, Encoded
 from .data.label_sets import JSON
 from .data.table import Labels
-from .errors import ConfigError
+from .errors import CheckpointError, ConfigError
 from .evaluation.answers import Answers, Temperature, answers_of
 from .evaluation.predictions import text_logits
 from .evaluation.thresholds import Thresholds, named
@@ -223,9 +223,18 @@ class Classifier:
         return probs
 
     def calibrated(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Returns the probabilities (n, n_classes) of logits."""
+        """Returns the probabilities (n, n_classes) of logits.
+
+        Raises:
+            CheckpointError: if a logit is not a number.
+        """
         if not len(logits):
             return logits.astype(np.float32)
+        if np.isnan(logits).any():
+            raise CheckpointError(
+                "the answers of the run are not numbers, as some of its weights are not; train it, or import "
+                "it, again"
+            )
         return self.answers.probabilities(logits, self.temperature).astype(np.float32)
 
     def predict(

@@ -6,7 +6,7 @@ import shlex
 import shutil
 from contextlib import chdir
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,6 +18,8 @@ from pages import ROOT
 from senti_in_process import senti
 from sentimodels import Classifier
 from sentimodels.errors import CheckpointError, ConfigError, ExportError
+from sentimodels.evaluation.one_label import ONE_LABEL
+from sentimodels.export.comparison import compare
 from sentimodels.export.transformers import classifier as hf_classifier
 from sentimodels.export.transformers.classifier import (
     export_transformers,
@@ -206,9 +208,35 @@ def test_what_answers_otherwise_is_not_written(tmp_path: Path, monkeypatch: pyte
     assert not (tmp_path / "out").exists()
 
 
+def test_weights_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    model, _ = saved(tmp_path / "theirs", "bert")
+    with torch.no_grad():
+        next(model.parameters()).fill_(float("nan"))
+    model.save_pretrained(tmp_path / "theirs")
+    import_classifier(tmp_path / "theirs", tmp_path / "run")
+    run = Classifier.load(tmp_path / "run")
+    with pytest.raises(CheckpointError, match="not numbers"):
+        run.predict(TEXTS)
+    with pytest.raises(CheckpointError, match="not numbers"):
+        export_transformers(tmp_path / "run", tmp_path / "out", TEXTS)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_export_whose_answers_are_no_numbers_is_not_written() -> None:
+    class Run:
+        answers = ONE_LABEL
+
+        def read(self, texts: list[str]) -> tuple[Any, Any]:
+            return np.full((len(texts), 2), 0.5, np.float32), np.zeros(len(texts), np.float32)
+
+    with pytest.raises(ExportError, match="nan"):
+        compare(cast("Classifier", Run()), lambda texts: np.full((len(texts), 2), np.nan), ["a"], 1e-5)
+
+
 # Changes of config.json, and the messages.
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"id2label": {"0": "a", "1": "a", "2": "b"}}, CheckpointError, "a name twice: a, a, b"),
+    ({"id2label": {"0": "a", "1": " ", "2": "b"}}, CheckpointError, "a name is blank"),
     ({"id2label": {"0": "a", "2": "b"}}, CheckpointError, "expected the name of each id from 0 on"),
     ({"id2label": ["a"]}, CheckpointError, "expected the name of each id"),
     ({"id2label": {"0": "a", "1": "b"}}, CheckpointError, "no tensors of the head"),

@@ -471,6 +471,17 @@ def test_every_architecture_learns_several_labels(arch: str, place: Path) -> Non
         assert answers == ["anger", "joy"]
 
 
+def test_settings_that_a_fit_does_not_read_are_said(place: Path) -> None:
+    given = ["--task", "multilabel", "--class-weights", "balanced", "--set", "task.label_smoothing=0.1"]
+    done = senti(
+        "train", "train.csv", "--arch", "nb", "-o", "runs/weighted", "--no-baseline", *given, cwd=place
+    )
+    assert done.code == 0, done.err
+    assert "task.class_weights, task.label_smoothing: changes nothing, as nb is not trained" in done.err
+    done = train(place, "nb", "--task", "multilabel", "--force")
+    assert "changes nothing" not in done.err
+
+
 def test_training_proposes_thresholds_where_they_pay(tmp_path: Path) -> None:
     """A bag seldom gives a rare label 0.5; thresholds that the other half of the rows chose answer it."""
     draw = random.Random(1)

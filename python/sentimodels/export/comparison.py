@@ -77,7 +77,7 @@ def compare(
         probs, (expected, unread) = answer(some), classifier.read(some)
         cut += Cut.of(unread)
         off = np.abs(probs - expected)
-        worst = max(worst, float(off.max()))
+        worst = float(np.maximum(worst, off.max()))  # nan stays, which `max` may drop
         kind = classifier.answers
         # Two labels that are equally likely may change places; of several labels, each is decided alone.
         near = np.ptp(np.sort(expected)[:, -2:], 1) <= 2 * tolerance

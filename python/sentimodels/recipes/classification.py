@@ -30,6 +30,11 @@ from ..training.history import Fit
 
 __all__ = ["ClassificationRecipe"]
 
+# Settings of the loss and of the batches, which models that are not trained by steps do without.
+_BY_STEPS = (
+    "loss", "class_weights", "label_smoothing", "r_drop", "mixup", "focal_gamma", "focal_alpha", "sampler"
+)  # fmt: skip
+
 
 class ClassificationRecipe(Recipe[RunConfig]):
     """See the module.
@@ -83,6 +88,7 @@ class ClassificationRecipe(Recipe[RunConfig]):
             self.config = self.config.model_copy(update={"data": data, "task": task})
         self._base = record_of(start)
         self.warn(
+            *_idle(self.config),
             *tables.notes,
             *check_unlearned(start, self._base, tables.train, validation=tables.valid, test=tables.test),
         )
@@ -224,3 +230,16 @@ class ClassificationRecipe(Recipe[RunConfig]):
 
         assert self.tables.test is not None
         out_of_fold.save(self.out, self.tables.test, probs)
+
+
+def _idle(config: RunConfig) -> list[str]:
+    """Returns what to say of settings of the task that a fit of n-grams does not read."""
+    fields = type(config.task).model_fields
+    if not architecture(config.arch).fits or "class_weights" not in fields:
+        return []
+    given = (name for name in _BY_STEPS if name in fields)
+    idle = [name for name in given if getattr(config.task, name) != fields[name].default]
+    if not idle:
+        return []
+    names = ", ".join(f"task.{name}" for name in idle)
+    return [f"{names}: changes nothing, as {config.arch} is not trained by steps; networks are (senti archs)"]

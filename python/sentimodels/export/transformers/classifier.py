@@ -121,6 +121,8 @@ def _labels_of(given: Mapping[str, Any], folder: Path) -> tuple[Labels, list[str
     if sorted(by_place) != list(range(len(by_place))) or not by_place:
         raise CheckpointError(f"{path}: id2label {names!r}: expected the name of each id from 0 on")
     found = [by_place[place] for place in range(len(by_place))]
+    if any(not name.strip() for name in found):
+        raise CheckpointError(f"{path}: id2label {names!r}: a name is blank; write one for each label")
     if len(set(found)) < len(found):
         raise CheckpointError(f"{path}: id2label has a name twice: {', '.join(found)}; rename one of them")
     if given.get("problem_type") == _SEVERAL:
