@@ -490,7 +490,9 @@ def kill(trial: Trial, rng: random.Random) -> None:
     code, out = started.end()
     trial.found[f"{number.name} {code}"] += 1
     assert code == 0 or code in STOPPED[number], f"ended with {code}: {out[-1500:]}"
-    assert "Traceback" not in out, out[-1500:]
+    # A worker that Python was starting finds its parent gone before it has begun.
+    is_orphan = code == -signal.SIGKILL and "spawn_main" in out and "EOFError" in out
+    assert "Traceback" not in out or is_orphan, out[-1500:]
     if code in (0, 143):
         # Workers end at once; what they left next to finished parts goes with the next command.
         left = [name for name in temporary(trial.folder) if "parts/" not in name]
