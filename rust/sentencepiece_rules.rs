@@ -10,7 +10,6 @@ pub(crate) mod rules;
 pub(crate) mod segments;
 
 use std::collections::BTreeSet;
-use std::fmt::Debug;
 
 use crate::error::{Error, Result};
 use crate::normalizer::{Normalizer, SentencePiece, SentencePieceOptions};
@@ -90,38 +89,6 @@ impl Default for PieceOptions {
 }
 
 impl PieceOptions {
-    /// The options by name.
-    pub(crate) fn named(&self) -> [(&'static str, &dyn Debug); 12] {
-        let Self {
-            special_tokens,
-            special_ids,
-            byte_fallback,
-            character_coverage,
-            required_chars,
-            max_piece_length,
-            split_by_unicode_script,
-            split_by_number,
-            split_by_whitespace,
-            split_digits,
-            treat_whitespace_as_suffix,
-            allow_whitespace_only_pieces,
-        } = self;
-        [
-            ("special_tokens", special_tokens),
-            ("special_ids", special_ids),
-            ("byte_fallback", byte_fallback),
-            ("character_coverage", character_coverage),
-            ("required_chars", required_chars),
-            ("max_piece_length", max_piece_length),
-            ("split_by_unicode_script", split_by_unicode_script),
-            ("split_by_number", split_by_number),
-            ("split_by_whitespace", split_by_whitespace),
-            ("split_digits", split_digits),
-            ("treat_whitespace_as_suffix", treat_whitespace_as_suffix),
-            ("allow_whitespace_only_pieces", allow_whitespace_only_pieces),
-        ]
-    }
-
     /// The pre-tokenizer that cuts a normalized text into words: before each `▁`, after each, or
     /// around runs of them.
     ///

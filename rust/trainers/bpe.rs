@@ -5,7 +5,6 @@
 
 mod sentencepiece;
 
-use std::fmt::Debug;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -15,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::pipeline::hex;
 use crate::progress::Progress;
 use crate::text::byte_level;
-use crate::trainers::checkpoint::Checkpoint;
+use crate::trainers::checkpoint::{Checkpoint, OptionText, Options};
 use crate::trainers::pair_merging::by_count::ByCount;
 pub use crate::trainers::pair_merging::by_count::TieBreak;
 use crate::trainers::pair_merging::layout::SymbolLayout;
@@ -146,14 +145,14 @@ impl BpeTrainer {
     /// # Errors
     /// See [`Checkpoint`].
     pub fn checkpoint(&self, dir: &Path, resume: bool) -> Result<Checkpoint> {
-        self.checkpoint_of("BpeTrainer", &[], dir, resume)
+        self.checkpoint_of("BPE", &Options::new(), dir, resume)
     }
 
     /// A checkpoint of a training that begins with this one and has more options.
     pub(crate) fn checkpoint_of(
         &self,
         trainer: &str,
-        more: &[(&'static str, &dyn Debug)],
+        more: &Options<'_>,
         dir: &Path,
         resume: bool,
     ) -> Result<Checkpoint> {
@@ -172,8 +171,7 @@ impl BpeTrainer {
             extend,
             threads: _,
         } = self;
-        let extend = extend.as_ref().map(Base::fingerprint);
-        let own: [(&'static str, &dyn Debug); 12] = [
+        let mut options: Options<'_> = vec![
             ("vocab_size", vocab_size),
             ("min_frequency", min_frequency),
             ("special_tokens", special_tokens),
@@ -185,9 +183,10 @@ impl BpeTrainer {
             ("end_of_word_suffix", end_of_word_suffix),
             ("byte_fallback", byte_fallback),
             ("tie_break", tie_break),
-            ("extend", &extend),
+            ("extend", extend),
         ];
-        Checkpoint::open(dir, resume, trainer, &[&own[..], more].concat())
+        options.extend(more);
+        Checkpoint::open(dir, resume, trainer, &options)
     }
 
     /// Trains as [`BpeTrainer::train`] does, and saves the merges made so far to `checkpoint`, from
@@ -290,11 +289,6 @@ impl Base {
         }
     }
 
-    /// SHA-256, in hexadecimal.
-    fn fingerprint(&self) -> String {
-        hex(&Sha256::digest(format!("{self:?}")))
-    }
-
     /// Adds the tokens and special tokens of the base with their ids.
     fn write(&self, tokens: &mut Tokens) -> Result<()> {
         for token in &self.tokens {
@@ -304,5 +298,13 @@ impl Base {
             tokens.name_special(text, *id)?;
         }
         Ok(())
+    }
+}
+
+/// A base is given as a file; a checkpoint tells one base from another by their hash.
+impl OptionText for Base {
+    fn option_text(&self) -> String {
+        let hash = hex(&Sha256::digest(format!("{self:?}")));
+        format!("a tokenizer of {} tokens (SHA-256 {hash})", self.tokens.len())
     }
 }

@@ -17,11 +17,12 @@
 //! again. Options, inputs and counts are compared before training resumes, and all bytes are
 //! verified by SHA-256.
 
+mod option_text;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use option_text::shown;
+pub(crate) use option_text::{OptionText, Options, piece_options};
 
 use crate::atomic;
 use crate::corpus::word_counts::{self, CountOptions, WordCounts};
@@ -221,12 +225,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// See [`Checkpoint`].
-    pub(crate) fn open(
-        dir: &Path,
-        resume: bool,
-        trainer: &str,
-        options: &[(&'static str, &dyn Debug)],
-    ) -> Result<Self> {
+    pub(crate) fn open(dir: &Path, resume: bool, trainer: &str, options: &Options<'_>) -> Result<Self> {
         if let Some(url) = url_of(dir) {
             return Err(Error::Option {
                 option: "checkpoint",
@@ -273,7 +272,12 @@ impl Checkpoint {
                 supported: checkpoint.saved.release,
             });
         }
-        checkpoint.compare("trainer", &saved.trainer, &checkpoint.saved.trainer)?;
+        if saved.trainer != checkpoint.saved.trainer {
+            let (before, asked) = (&saved.trainer, &checkpoint.saved.trainer);
+            return Err(checkpoint.refused(format!(
+                "it holds a training of {before}, not of {asked}; train the same, or give another folder"
+            )));
+        }
         checkpoint.compare_all(&saved.options, &checkpoint.saved.options)?;
         checkpoint.saved = saved;
         Ok(checkpoint)
@@ -383,7 +387,9 @@ impl Checkpoint {
         if let Some(before) = self.text(purpose) {
             self.compare_all(&before.options, &text.options)?;
             self.compare_files(&before.files, &text.files)?;
-            self.compare("number of inputs", &before.total, &text.total)?;
+            if before.total != text.total {
+                return Err(self.differ("number of inputs", before.total, text.total));
+            }
         } else if purpose == Purpose::Pieces && self.saved.state.is_some() {
             return Err(self.refused("it was made from counts, not from files of text".to_owned()));
         }
@@ -655,13 +661,10 @@ impl Checkpoint {
         Error::Option { option: "checkpoint", value: self.dir.display().to_string(), reason }
     }
 
-    fn compare<T: Debug + PartialEq>(&self, name: &str, saved: &T, asked: &T) -> Result<()> {
-        if saved == asked {
-            return Ok(());
-        }
-        Err(self.refused(format!(
-            "it was made with {name} = {saved:?}, not {asked:?}; give the same, or another folder"
-        )))
+    fn differ(&self, name: &str, saved: impl Display, asked: impl Display) -> Error {
+        self.refused(format!(
+            "it was made with {name} = {saved}, not {asked}; give the same, or another folder"
+        ))
     }
 
     /// Compares options that have the same names.
@@ -669,9 +672,7 @@ impl Checkpoint {
         for (name, asked) in asked {
             let before = saved.get(name).map_or("nothing", String::as_str);
             if before != asked {
-                return Err(self.refused(format!(
-                    "it was made with {name} = {before}, not {asked}; give the same, or another folder"
-                )));
+                return Err(self.differ(name, &shown(name, before), &shown(name, asked)));
             }
         }
         Ok(())
@@ -693,7 +694,10 @@ impl Checkpoint {
                 )));
             }
         }
-        self.compare("number of files", &saved.len(), &asked.len())
+        if saved.len() != asked.len() {
+            return Err(self.differ("number of files", saved.len(), asked.len()));
+        }
+        Ok(())
     }
 }
 
@@ -749,8 +753,8 @@ fn lock(dir: &Path) -> Result<File> {
     }
 }
 
-fn named(options: &[(&'static str, &dyn Debug)]) -> BTreeMap<String, String> {
-    options.iter().map(|(name, value)| ((*name).to_owned(), format!("{value:?}"))).collect()
+fn named(options: &Options<'_>) -> BTreeMap<String, String> {
+    options.iter().map(|(name, value)| ((*name).to_owned(), value.option_text())).collect()
 }
 
 /// The options that change counts.
@@ -763,18 +767,19 @@ fn text_options(
     let CountOptions { threads: _, max_memory: _, max_piece_bytes: _, line_ends, sample, temp_dir: _ } =
         options;
     let max_piece_bytes = &options.max_piece_bytes(&pipeline.pre_tokenizer)?;
-    let pipeline = pipeline.to_json()?;
-    let mut named = named(&[
+    let Pipeline { normalizer, pre_tokenizer } = pipeline;
+    Ok(named(&vec![
         ("format", format),
         ("invalid_utf8", invalid_utf8),
         ("shard", shard),
         ("byte_range", byte_range),
         ("max_piece_bytes", max_piece_bytes),
         ("line_ends", line_ends),
-        ("sample", sample),
-    ]);
-    named.insert("pipeline".to_owned(), pipeline);
-    Ok(named)
+        ("sample", &sample.map(|sample| sample.size)),
+        ("seed", &sample.map(|sample| sample.seed)),
+        ("normalizer", normalizer),
+        ("pre_tokenizer", pre_tokenizer),
+    ]))
 }
 
 /// A URL without user, password and query, which may hold credentials.

@@ -24,7 +24,6 @@
 //! rarer pair than was kept, segments are counted again with a lower limit. The result does not
 //! depend on where stretches are cut.
 
-use std::fmt::Debug;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -39,7 +38,7 @@ use crate::progress::Progress;
 use crate::text::Piece;
 use crate::text::simd::prefetch;
 use crate::trainers::bpe::{BpeTrainer, Merge, MergeStop, TrainedMerges, Unit};
-use crate::trainers::checkpoint::{Checkpoint, Purpose};
+use crate::trainers::checkpoint::{Checkpoint, Options, Purpose};
 use crate::trainers::pair_merging::by_count::ByCount;
 use crate::trainers::pair_merging::layout::SymbolLayout;
 use crate::trainers::pair_merging::merger::{self, Reuse, SavedMerges};
@@ -222,13 +221,18 @@ impl SuperwordTraining {
         resume: bool,
     ) -> Result<Checkpoint> {
         let SuperwordOptions { begin, max_words, rule, min_frequency } = options;
-        let named: [(&'static str, &dyn Debug); 4] = [
-            ("superwords", begin),
+        let (auto, from) = match begin {
+            SuperwordBegin::Auto => (Some("auto".to_owned()), None),
+            SuperwordBegin::At(size) => (None, Some(*size)),
+        };
+        let named: Options<'_> = vec![
+            ("superwords", &auto),
+            ("superwords_from", &from),
             ("max_superword_words", max_words),
             ("superword_rule", rule),
             ("min_count", min_frequency),
         ];
-        trainer.checkpoint_of("SuperwordTraining", &named, dir, resume)
+        trainer.checkpoint_of("BPE with superwords", &named, dir, resume)
     }
 
     /// The second phase, after the first gave `first` on pieces of `pipeline`.

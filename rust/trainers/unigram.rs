@@ -23,7 +23,6 @@ mod prune;
 mod seeds;
 mod single;
 
-use std::fmt::Debug;
 use std::path::Path;
 
 use crate::corpus::word_counts::{LINE_END, WordCounts};
@@ -35,7 +34,7 @@ use crate::sentencepiece_rules::characters::{Characters, CountedWords};
 use crate::sentencepiece_rules::rules::Rules;
 use crate::sentencepiece_rules::segments::{After, Segments};
 pub use crate::sentencepiece_rules::{PieceOptions, TrainedPiece};
-use crate::trainers::checkpoint::{Checkpoint, SavedRound};
+use crate::trainers::checkpoint::{Checkpoint, Options, SavedRound, piece_options};
 pub use crate::vocab::PieceKind;
 use crate::vocab::TokenId;
 
@@ -202,16 +201,16 @@ impl UnigramTrainer {
             hard_vocab_limit,
             threads: _,
         } = self;
-        let mut options: Vec<(&'static str, &dyn Debug)> = vec![
+        let mut options: Options<'_> = vec![
             ("vocab_size", vocab_size),
             ("method", method),
             ("seed_size", seed_size),
             ("shrinking_factor", shrinking_factor),
-            ("n_sub_iterations", n_sub_iterations),
+            ("sub_iterations", n_sub_iterations),
             ("hard_vocab_limit", hard_vocab_limit),
         ];
-        options.extend(pieces.named());
-        Checkpoint::open(dir, resume, "UnigramTrainer", &options)
+        options.extend(piece_options(pieces));
+        Checkpoint::open(dir, resume, "Unigram", &options)
     }
 
     /// Trains as [`UnigramTrainer::train`] does, and saves the pieces that remain to `checkpoint`,

@@ -21,7 +21,7 @@ use std::str::FromStr;
 use crate::corpus::word_counts::WordCounts;
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
-use crate::trainers::checkpoint::Checkpoint;
+use crate::trainers::checkpoint::{Checkpoint, Options};
 use crate::trainers::pair_merging::by_count::{ByCount, TieBreak};
 use crate::trainers::pair_merging::layout::SymbolLayout;
 use crate::trainers::pair_merging::merger::{Reuse, SavedMerges};
@@ -166,7 +166,7 @@ impl WordPieceTrainer {
             max_token_length,
             threads: _,
         } = self;
-        let options: [(&'static str, &dyn fmt::Debug); 8] = [
+        let options: Options<'_> = vec![
             ("vocab_size", vocab_size),
             ("min_frequency", min_frequency),
             ("special_tokens", special_tokens),
@@ -176,7 +176,7 @@ impl WordPieceTrainer {
             ("continuing_subword_prefix", continuing_subword_prefix),
             ("max_token_length", max_token_length),
         ];
-        Checkpoint::open(dir, resume, "WordPieceTrainer", &options)
+        Checkpoint::open(dir, resume, "WordPiece", &options)
     }
 
     /// Trains as [`WordPieceTrainer::train`] does, and saves the merges made so far to

@@ -119,11 +119,17 @@ def test_what_differs_is_named(text: Path, tmp_path: Path) -> None:
     train_bpe(text, vocab_size=300, checkpoint_seconds=0, **saving)
     cases: list[tuple[Callable[..., Tokenizer], dict[str, Any], str]] = [
         (train_bpe, {"vocab_size": 301}, "vocab_size = 300, not 301"),
-        (train_bpe, {"vocab_size": 300, "pre_tokenizer": "cl100k"}, "pipeline"),
+        (train_bpe, {"vocab_size": 300, "pre_tokenizer": "cl100k"}, "pre_tokenizer = gpt2, not cl100k;"),
         (train_bpe, {"vocab_size": 300, "max_piece_bytes": 10}, "max_piece_bytes"),
-        (train_bpe, {"vocab_size": 300, "special_tokens": ["<s>"]}, "special_tokens"),
-        (train_bpe, {"vocab_size": 300, "method": "sentencepiece"}, "trainer"),
-        (train_wordpiece, {"vocab_size": 300}, "trainer"),
+        (train_bpe, {"vocab_size": 300, "special_tokens": ["<s>"]}, r'special_tokens = \[\], not \["<s>"\];'),
+        (train_bpe, {"vocab_size": 300, "normalizer": "nfc"}, "normalizer = none, not nfc;"),
+        (
+            train_bpe,
+            {"vocab_size": 300, "method": "sentencepiece"},
+            "BPE, not of BPE by SentencePiece's rules",
+        ),
+        (train_bpe, {"vocab_size": 300, "superwords": "auto"}, "BPE, not of BPE with superwords"),
+        (train_wordpiece, {"vocab_size": 300}, "BPE, not of WordPiece"),
         (train_bpe, {"vocab_size": 300, "resume": False}, "stopped"),
     ]
     for train, options, words in cases:

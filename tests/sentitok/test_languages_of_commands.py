@@ -95,7 +95,14 @@ def test_summary_names_languages(folder: Path) -> None:
         (["--balance", "parity", "en.txt", "--byte-fallback"], ["--byte-fallback"]),
         (["--balance", "parity", "en.txt", "--method", "sentencepiece"], ["--method"]),
         (["--balance", "parity", "empty.txt", "en.txt"], ["empty", "its text"]),
-        (["--balance", "parity", "gone.txt"], ["gone.txt"]),
+        (["--balance", "parity", "gone.txt", "en.txt"], ["gone.txt"]),
+        (["--balance", "parity", "en.txt"], ["--balance", "one language, en", "=reviews.txt"]),
+        (["--balance", "parity", "a=en.txt", "a=sw.txt"], ["--balance", "one language, a"]),
+        (
+            ["--balance", "parity", "en.txt", "sw.txt", "--ratio", "en=1", "--ratio", "en=2"],
+            ["en=2", "already"],
+        ),
+        (["sw=sw.txt", "en=en.txt"], ["sw=sw.txt", "--balance parity"]),
     ],
 )
 def test_train_refuses(folder: Path, args: list[str], words: list[str]) -> None:

@@ -129,6 +129,7 @@ class Balance:
         if self.window is None:
             refuse("it goes with --window", "alpha")
         if self.balance is None:
+            _check_files(training.src or [])
             return training
         if self.balance != "parity":
             raise UsageError(f"--balance {self.balance}: the only way is parity")
@@ -156,6 +157,11 @@ class Balance:
                 raise UsageError("--ratio and --development exclude each other; give one of them")
             options["ratios"] = _ratios(self.ratio)
             _check_languages("--ratio", options["ratios"], languages)
+        if len(languages) == 1:
+            raise UsageError(
+                f"--balance parity: all files are of one language, {languages[0]}; name the language of "
+                "each, as in en=reviews.txt"
+            )
         return replace(
             training,
             train=_Trainer(sources, counts, options),
@@ -190,6 +196,8 @@ def _ratios(texts: list[str]) -> dict[str, float]:
     ratios = {}
     for text in texts:
         language, _, value = text.partition("=")
+        if language in ratios:
+            raise UsageError(f"--ratio {text}: {language} has a ratio already; leave one of them out")
         try:
             ratios[language] = float(value)
         except ValueError:
@@ -199,6 +207,21 @@ def _ratios(texts: list[str]) -> dict[str, float]:
                 f"--ratio {text}: expected LANGUAGE=NUMBER, a number of more than 0, as in en=1.5"
             )
     return ratios
+
+
+def _check_files(sources: list[str]) -> None:
+    """Refuses LANGUAGE=FILE where languages are not told apart.
+
+    Raises:
+        UsageError: for the first such name.
+    """
+    for text in sources:
+        language, file = named(text)
+        if text == f"{language}={file}" and Path(file).exists() and not Path(text).exists():
+            raise UsageError(
+                f"{text}: no such file; --balance parity takes it as the text of {language}, without it "
+                f"name {file}"
+            )
 
 
 def _check_languages(option: str, given: Iterable[str], languages: list[str]) -> None:

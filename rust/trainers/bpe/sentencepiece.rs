@@ -9,7 +9,6 @@
 //! ([`crate::trainers::pair_merging`]).
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::path::Path;
 
 use crate::corpus::word_counts::{LINE_END, WordCounts};
@@ -19,7 +18,7 @@ use crate::sentencepiece_rules::characters::{Characters, CountedWords};
 use crate::sentencepiece_rules::rules::Rules;
 use crate::sentencepiece_rules::segments::Segments;
 pub use crate::sentencepiece_rules::{PieceOptions, TrainedPiece};
-use crate::trainers::checkpoint::Checkpoint;
+use crate::trainers::checkpoint::{Checkpoint, Options, piece_options};
 use crate::trainers::pair_merging::by_count::{ByCount, TieBreak};
 use crate::trainers::pair_merging::layout::SymbolLayout;
 use crate::trainers::pair_merging::merger::{self, Reuse, SavedMerges};
@@ -102,10 +101,9 @@ impl SentencePieceBpeTrainer {
     /// See [`Checkpoint`].
     pub fn checkpoint(&self, dir: &Path, resume: bool) -> Result<Checkpoint> {
         let Self { vocab_size, min_frequency, pieces, threads: _ } = self;
-        let mut options: Vec<(&'static str, &dyn Debug)> =
-            vec![("vocab_size", vocab_size), ("min_frequency", min_frequency)];
-        options.extend(pieces.named());
-        Checkpoint::open(dir, resume, "SentencePieceBpeTrainer", &options)
+        let mut options: Options<'_> = vec![("vocab_size", vocab_size), ("min_frequency", min_frequency)];
+        options.extend(piece_options(pieces));
+        Checkpoint::open(dir, resume, "BPE by SentencePiece's rules", &options)
     }
 
     /// Trains as [`SentencePieceBpeTrainer::train`] does, and saves the merges made so far to

@@ -1,15 +1,17 @@
 //! Trainings that stop after every save, and damaged checkpoints.
 
-use std::fmt::Write as _;
+use std::fmt::{Debug, Write as _};
 
 use super::*;
 use crate::corpus::word_counts::{SampleOptions, SampleSize};
-use crate::corpus::{ByteRange, Shard};
+use crate::corpus::{ByteRange, Format, Shard};
+use crate::normalizer::Normalizer;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::trainers::bpe::{
-    Alphabet, Base, BpeTrainer, ScoredTrained, SentencePieceBpeTrainer, TieBreak, TrainedMerges, Unit,
+    Alphabet, Base, BpeTrainer, PieceKind, ScoredTrained, SentencePieceBpeTrainer, TieBreak, TrainedMerges,
+    Unit,
 };
-use crate::trainers::superwords::{SuperwordBegin, SuperwordOptions, SuperwordTraining};
+use crate::trainers::superwords::{SuperwordBegin, SuperwordOptions, SuperwordRule, SuperwordTraining};
 use crate::trainers::unigram::{Method, TrainedUnigram, UnigramTrainer};
 use crate::trainers::wordpiece::{Score, WordPieceTrainer};
 
@@ -368,8 +370,24 @@ fn other_options_and_counts_are_refused() {
     let dir = stopped(&trainer, &counts);
     for (other, name) in [
         (BpeTrainer { vocab_size: 31, ..trainer.clone() }, "vocab_size = 30, not 31"),
-        (BpeTrainer { tie_break: TieBreak::Bytes, ..trainer.clone() }, "tie_break"),
-        (BpeTrainer { extend: Some(Base::default()), ..trainer.clone() }, "extend"),
+        (BpeTrainer { tie_break: TieBreak::Bytes, ..trainer.clone() }, "tie_break = huggingface, not bytes;"),
+        (BpeTrainer { limit_alphabet: Some(9), ..trainer.clone() }, "limit_alphabet = none, not 9;"),
+        (
+            BpeTrainer { special_tokens: vec!["<s>".into(), "a\"".into()], ..trainer.clone() },
+            r#"special_tokens = [], not ["<s>", "a\""];"#,
+        ),
+        (
+            BpeTrainer { end_of_word_suffix: Some("none".into()), ..trainer.clone() },
+            r#"end_of_word_suffix = none, not "none";"#,
+        ),
+        (
+            BpeTrainer { initial_alphabet: Alphabet::ByteLevel, ..trainer.clone() },
+            "initial_alphabet = none, not bytes;",
+        ),
+        (
+            BpeTrainer { extend: Some(Base::default()), ..trainer.clone() },
+            "extend = none, not a tokenizer of 0 tokens",
+        ),
     ] {
         let message = refused(&other, dir.path(), &counts);
         assert!(message.contains(name), "{message}");
@@ -380,7 +398,7 @@ fn other_options_and_counts_are_refused() {
     assert!(message.contains("stopped"), "{message}");
     let other = WordPieceTrainer { vocab_size: 30, ..WordPieceTrainer::default() };
     let message = other.checkpoint(dir.path(), true).unwrap_err().to_string();
-    assert!(message.contains("BpeTrainer") && message.contains("WordPieceTrainer"), "{message}");
+    assert!(message.contains("a training of BPE, not of WordPiece;"), "{message}");
     // More threads give the same result.
     let same = BpeTrainer { threads: Some(3), ..trainer.clone() };
     let mut checkpoint = same.checkpoint(dir.path(), true).unwrap();
@@ -393,6 +411,48 @@ fn other_options_and_counts_are_refused() {
     drop(checkpoint);
     remove(dir.path()).unwrap();
     assert!(!dir.path().exists());
+}
+
+#[test]
+fn different_superwords_are_refused() {
+    let trainer = seen(300);
+    let options = SuperwordOptions::new(SuperwordBegin::Auto);
+    let dir = tempfile::tempdir().unwrap();
+    let open =
+        |options: &SuperwordOptions| SuperwordTraining::checkpoint(options, &trainer, dir.path(), true);
+    open(&options).unwrap().save_merges(&[]).unwrap();
+    for (other, name) in [
+        (SuperwordOptions { begin: SuperwordBegin::At(200), ..options }, "superwords = \"auto\", not none;"),
+        (SuperwordOptions { max_words: 3, ..options }, "max_superword_words = 4, not 3;"),
+        (
+            SuperwordOptions { rule: SuperwordRule::Lines, ..options },
+            "superword_rule = sentences, not lines;",
+        ),
+    ] {
+        let message = open(&other).unwrap_err().to_string();
+        assert!(message.contains(name), "{message}");
+    }
+    let message = trainer.checkpoint(dir.path(), true).unwrap_err().to_string();
+    assert!(message.contains("a training of BPE with superwords, not of BPE;"), "{message}");
+}
+
+#[test]
+fn options_are_shown_as_they_are_typed() {
+    let text = |value: &dyn OptionText| value.option_text();
+    assert_eq!(text(&vec![("<s>".to_owned(), PieceKind::Control)]), r#"{"<s>": control}"#);
+    assert_eq!(text(&Some(Format::Csv { column: "text".into() })), "csv:text");
+    assert_eq!(text(&Some(Shard::new(0, 4).unwrap())), "0/4");
+    assert_eq!(text(&vec!['a', '"']), r#""a\"""#);
+    // A share and a number of bytes.
+    assert_eq!([text(&SampleSize::Share(1.0)), text(&SampleSize::Bytes(1))], ["1.0", "1"]);
+    assert_eq!(
+        shown("normalizer", &text(&Some(Normalizer::from_name("nfkc+lowercase").unwrap()))),
+        "nfkc+lowercase"
+    );
+    assert_eq!(shown("normalizer", &text(&None::<Normalizer>)), "none");
+    // Custom patterns have no name.
+    let custom = PreTokenizer::FixedLength { length: std::num::NonZero::new(3).unwrap() };
+    assert_eq!(shown("pre_tokenizer", &text(&custom)), text(&custom));
 }
 
 #[test]
@@ -429,7 +489,7 @@ fn changed_texts_and_parts_are_refused() {
     };
     assert!(matches!(count(&paths, "gpt2", 9), Err(Error::Cancelled)));
     let message = |result: Result<WordCounts>| result.unwrap_err().to_string();
-    assert!(message(count(&paths, "cl100k", 9)).contains("pipeline"));
+    assert!(message(count(&paths, "cl100k", 9)).contains("pre_tokenizer = gpt2, not cl100k;"));
     assert!(message(count(&paths[1..], "gpt2", 9)).contains("a.txt"));
     assert!(message(count(&paths[..4], "gpt2", 9)).contains("number of files"));
     // Counts instead of the text.
