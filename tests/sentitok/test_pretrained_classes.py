@@ -140,6 +140,21 @@ def test_the_class_of_a_model(vocabularies: dict[str, Path], tmp_path: Path) -> 
     assert Tokenizer.from_pretrained(tmp_path).encode("THE").tokens != ["[CLS]", "the", "[SEP]"]
 
 
+@pytest.mark.parametrize("declared", [None, "LlamaTokenizer", "LlamaTokenizerFast"])
+@pytest.mark.parametrize("pre_tokenizer", ["gpt2", "metaspace"])
+def test_llama_adds_tokens_to_no_byte_level_file(
+    pre_tokenizer: str, declared: str | None, tmp_path: Path
+) -> None:
+    trained = train_bpe(texts=["aa ab aa"], vocab_size=300, pre_tokenizer=pre_tokenizer)
+    trained.save(tmp_path / "tokenizer.json")
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}', "utf-8")
+    if declared is not None:
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": declared}), "utf-8")
+    theirs, ours = transformers.AutoTokenizer.from_pretrained(tmp_path), Tokenizer.from_pretrained(tmp_path)
+    assert ours.vocab() == theirs.get_vocab()
+    assert set(ours.settings.special_tokens) == set(theirs.special_tokens_map)
+
+
 @pytest.mark.parametrize(
     ("files", "config", "message"),
     [

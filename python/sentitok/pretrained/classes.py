@@ -358,18 +358,34 @@ def of_files(folder: Path) -> tuple[Tokenizer, Mapping[str, str] | None]:
 def roles_of_class(folder: Path) -> Mapping[str, str]:
     """Returns the roles of special tokens of the class of a folder where its settings do not say.
 
+    The folder has a file of a whole tokenizer. transformers adds no tokens of `LlamaTokenizer` to one that
+    is byte-level, as Llama-3's is, or whose settings name no class.
+
     Raises:
         FormatError: for settings that cannot be read.
     """
-    made = _CLASSES.get(_class_of(folder, config_of(folder)) or "")
+    name = _class_of(folder, config_of(folder)) or ""
+    if name == "LlamaTokenizer" and (
+        _declared_class(folder, config_of(folder)) is None or _is_byte_level(folder / "tokenizer.json")
+    ):
+        return {}
+    made = _CLASSES.get(name)
     return {} if made is None else made.roles
+
+
+def _is_byte_level(path: Path) -> bool:
+    """Whether a tokenizer.json has a byte-level stage, found as transformers finds it."""
+    return path.is_file() and b'"ByteLevel"' in path.read_bytes()
+
+
+def _declared_class(folder: Path, config: _Config) -> str | None:
+    return config.get("tokenizer_class") or object_of(folder / "config.json").get("tokenizer_class")
 
 
 def _class_of(folder: Path, config: _Config) -> str | None:
     """The name of the class, less the `Fast` of older ones; None where nothing names one."""
-    model = object_of(folder / "config.json")
-    kind = model.get("model_type")
-    name = config.get("tokenizer_class") or model.get("tokenizer_class")
+    kind = object_of(folder / "config.json").get("model_type")
+    name = _declared_class(folder, config)
     if name is None and kind is not None:
         name = _OF_MODELS.get(str(kind), f"of {kind}")
     if name is None and "do_lower_case" in config and (folder / "vocab.txt").is_file():
