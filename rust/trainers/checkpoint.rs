@@ -672,7 +672,7 @@ impl Checkpoint {
         for (name, asked) in asked {
             let before = saved.get(name).map_or("nothing", String::as_str);
             if before != asked {
-                return Err(self.differ(name, &shown(name, before), &shown(name, asked)));
+                return Err(self.differ(name, shown(name, before), shown(name, asked)));
             }
         }
         Ok(())

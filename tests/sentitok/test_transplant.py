@@ -249,6 +249,10 @@ def test_methods_differ_and_repeat(tokenizers: dict[str, Tokenizer], tmp_path: P
     assert np.array_equal(found["first"][0][id], tables["lm_head.weight"][pieces[0]])
     assert np.allclose(found["average"][0][id], numbers.mean(axis=0))
     assert found["average"][1].composed == found["random"][1].composed == 0
+    assert ["drawn at random" in command._text(found[way][1], Path()) for way in ("random", "average")] == [
+        True,
+        False,
+    ]
     vocab = new.vocab()
     drawn = found["random"][0][[vocab[token] for token in found["random"][1].filled_tokens]]
     assert abs(drawn.std() / numbers.std() - 1) < 0.1
@@ -739,7 +743,7 @@ def test_the_command_says_what_it_did(prepared: Path) -> None:
     [
         (["--method", "magic"], "magic"),
         (["--token", "<s>"], "NEW=OLD"),
-        (["--token", "a=nothing-such"], "nothing-such"),
+        (["--token", "a=nothing-such"], "--token: the old tokenizer has no token 'nothing-such'"),
         (["--tensor", "nowhere"], "nowhere"),
         (["--seed", "3"], "--method random"),
     ],

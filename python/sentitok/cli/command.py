@@ -143,6 +143,7 @@ _LIBRARY_NAMES = {
     "out": "out_dir",
     "pre_tokenizer_name": "pre_tokenizer",
     "special": "special_tokens",
+    "token": "token_map",
     "user_defined": "user_defined_symbols",
     "vocab": "vocab_size",
 }

@@ -118,12 +118,13 @@ def _map(given: list[str] | None) -> dict[str, str]:
 
 def _text(done: "Transplant", out: Path) -> str:
     padding = f", {number(done.unused)} of them without a token" if done.unused else ""
+    drawn = ", drawn at random" if done.filled and done.method == "random" else ""
     ids = f"{number(done.old_ids)} -> {number(done.new_ids)} ids"
     pairs = [
         ("vocabulary", f"{ids}, {counted(done.rows, 'row')}{padding}"),
         ("copied", counted(done.copied, "row")),
         ("composed", f"{counted(done.composed, 'row')}{_how(done)}"),
-        ("filled", f"{counted(done.filled, 'row')}{_some(done.filled_tokens)}"),
+        ("filled", f"{counted(done.filled, 'row')}{drawn}{_some(done.filled_tokens)}"),
     ]
     if done.renamed:
         names = [

@@ -205,7 +205,7 @@ def _named(tokenizer: Tokenizer, token: str, which: str) -> int:
     id = tokenizer.token_to_id(token)
     if id is None:
         raise FormatError(
-            f"token map: the {which} tokenizer has no token {shown(token)}; write it as its vocabulary does"
+            f"token_map: the {which} tokenizer has no token {shown(token)}; write it as its vocabulary does"
         )
     return id
 
