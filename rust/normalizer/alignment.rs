@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::growth::Growth;
 use super::rewrite::Rewrite;
 use crate::error::Result;
+use crate::step_counter::step;
 use crate::text::simd::bits;
 use crate::text::{SPACE_MARK_BYTES, SPACE_MARK_STR};
 use crate::token_lengths::Span;
@@ -351,6 +352,8 @@ const LOOKED_AT: usize = 16;
 pub(crate) struct MarkedRuns<'a> {
     edits: &'a [Edit],
     text: &'a [u8],
+    /// Edits from here on do not matter.
+    end: u32,
     /// How many edits start before the place that was reached.
     n: usize,
     /// How many edits, at least `n`, come before the next one that is not a mark, as far as that is known.
@@ -358,24 +361,26 @@ pub(crate) struct MarkedRuns<'a> {
 }
 
 impl<'a> MarkedRuns<'a> {
-    /// The runs from `at` on of a text that an alignment leads back from; `None` if most of the next edits are not
+    /// The runs of a part of a text that an alignment leads back from; `None` if most of the next edits are not
     /// marks, since short runs take longer than a look at each edit.
-    pub(crate) fn new(alignment: Alignment<'a>, text: &'a [u8], at: u32) -> Option<Self> {
+    pub(crate) fn new(alignment: Alignment<'a>, text: &'a [u8], (at, end): (u32, u32)) -> Option<Self> {
         let n = alignment.edits.partition_point(|edit| edit.at < at);
-        let runs = Self { edits: alignment.edits, text, n, n_marks: n };
+        let runs = Self { edits: alignment.edits, text, end, n, n_marks: n };
         let looked_at = n..alignment.edits.len().min(n + LOOKED_AT);
         let n_marks = looked_at.clone().filter(|&edit| runs.is_mark(edit)).count();
         (2 * n_marks >= looked_at.len()).then_some(runs)
     }
 
-    /// Where `at` is in the old text, and where the run that starts there ends; `None` inside an edit.
+    /// Where `at` is in the old text, and where the run that starts there ends, at most at the next edit behind the
+    /// part; `None` inside an edit.
     pub(crate) fn run(&mut self, at: u32) -> Option<(u32, u32)> {
         let last = last_of(self.edits, self.n);
         if at < last.end() {
             return None;
         }
         self.n_marks = self.n_marks.max(self.n);
-        while self.is_mark(self.n_marks) {
+        while start_of(self.edits, self.n_marks) < self.end && self.is_mark(self.n_marks) {
+            step();
             self.n_marks += 1;
         }
         Some((boundary(last, at, true), start_of(self.edits, self.n_marks)))
@@ -515,7 +520,7 @@ mod tests {
             let mut chars = aligned.text.char_indices().map(|(at, c)| at + c.len_utf8());
             let tokens: Vec<usize> = lens.iter().cycle().map_while(|len| chars.by_ref().take(*len).last()).collect();
             let mut runs =
-                MarkedRuns { edits: &aligned.edits, text: aligned.text.as_bytes(), n: 0, n_marks: 0 };
+                MarkedRuns { edits: &aligned.edits, text: aligned.text.as_bytes(), end: u32::MAX, n: 0, n_marks: 0 };
             let (mut at, mut ends, mut spans) = (0, tokens.iter().copied().peekable(), Vec::new());
             while ends.peek().is_some() {
                 if let Some((mut from, run_end)) = runs.run(at as u32) {

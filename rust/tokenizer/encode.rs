@@ -378,6 +378,7 @@ mod tests {
     use crate::normalizer::{Normalizer, SentencePiece, SentencePieceOptions};
     use crate::pipeline::Pipeline;
     use crate::pre_tokenizer::PreTokenizer;
+    use crate::step_counter;
     use crate::tokenizer::Parts;
 
     /// A tokenizer of each kind of fast path.
@@ -410,12 +411,15 @@ mod tests {
         let prefixed = format!(
             r#"{{"type": "Sequence", "normalizers": [{{"type": "Prepend", "prepend": "▁"}}, {marks}]}}"#
         );
-        let prefixed = unigram.replace(r#"{"type": "NFKC"}"#, &prefixed).replace(metaspace, "null");
+        let prefixed = unigram.replace(r#"{"type": "NFKC"}"#, &prefixed);
+        let split = prefixed.replace("always", "never");
+        let prefixed = prefixed.replace(metaspace, "null");
         let mut all: Vec<_> = [
             ("byte level", &*byte_level),
             ("bert", bert),
             ("unigram", unigram),
             ("unigram, prefixed", &*prefixed),
+            ("unigram, prefixed and split", &*split),
         ]
         .map(|(name, file)| (name, Tokenizer::from_bytes(file.as_bytes()).unwrap()))
         .into();
@@ -428,6 +432,20 @@ mod tests {
         all.push(("unigram, sentencepiece", Tokenizer::new(Parts::new(pipeline, model)).unwrap()));
         all
     });
+
+    #[test]
+    fn spans_of_long_texts_take_linear_time() {
+        let options = EncodeOptions { spans: true, ..EncodeOptions::default() };
+        for (name, tokenizer) in ALL.iter() {
+            let [one, four] = [4000, 16_000].map(|n_words| {
+                let text = "ab ".repeat(n_words);
+                step_counter::of(|| {
+                    tokenizer.encode(&text, options).unwrap();
+                })
+            });
+            assert!(four < 5 * one + 1000, "{name}: {one} steps, {four} for four times the text");
+        }
+    }
 
     proptest! {
         #[test]

@@ -347,7 +347,7 @@ impl<'a, 'b> Traces<'a, 'b> {
     ) -> Option<usize> {
         let text = self.text;
         let (first, last) = (pieces.first()?, pieces.last()?);
-        let mut runs = MarkedRuns::new(alignment, text, first.start)?;
+        let mut runs = MarkedRuns::new(alignment, text, (first.start, last.end))?;
         let (mut pieces, mut at, mut n) = (pieces, first.start, 0);
         while at < last.end && n < ids.len() {
             if let Some((from, end)) = runs.run(at) {

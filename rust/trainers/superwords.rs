@@ -222,7 +222,7 @@ impl SuperwordTraining {
     ) -> Result<Checkpoint> {
         let SuperwordOptions { begin, max_words, rule, min_frequency } = options;
         let (auto, from) = match begin {
-            SuperwordBegin::Auto => (Some("auto".to_owned()), None),
+            SuperwordBegin::Auto => (Some("auto"), None),
             SuperwordBegin::At(size) => (None, Some(*size)),
         };
         let named: Options<'_> = vec![

@@ -39,6 +39,8 @@ by_text! {
     usize => |number| number.to_string(),
     // A share of 1.0 is not the number 1.
     f64 => |number| format!("{number:?}"),
+    // A name; text of the user is a `String`.
+    &'static str => |name| *name,
     String => |text| serde_json::Value::from(text.as_str()).to_string(),
     // Characters are given as one string.
     Vec<char> => |chars| chars.iter().collect::<String>().option_text(),

@@ -422,7 +422,7 @@ fn different_superwords_are_refused() {
         |options: &SuperwordOptions| SuperwordTraining::checkpoint(options, &trainer, dir.path(), true);
     open(&options).unwrap().save_merges(&[]).unwrap();
     for (other, name) in [
-        (SuperwordOptions { begin: SuperwordBegin::At(200), ..options }, "superwords = \"auto\", not none;"),
+        (SuperwordOptions { begin: SuperwordBegin::At(200), ..options }, "superwords = auto, not none;"),
         (SuperwordOptions { max_words: 3, ..options }, "max_superword_words = 4, not 3;"),
         (
             SuperwordOptions { rule: SuperwordRule::Lines, ..options },
