@@ -214,4 +214,6 @@ def test_a_mark_that_is_the_unknown_token() -> None:
         tokenizer = Tokenizer.from_bytes(json.dumps(file).encode())
         for text in ("x", "ax", "a x", " x a é", "  中"):
             check(tokenizer, text)
-            assert all(0 <= start <= end <= len(text) for start, end in tokenizer.encode(text).offsets().tolist())
+            assert all(
+                0 <= start <= end <= len(text) for start, end in tokenizer.encode(text).offsets().tolist()
+            )
