@@ -7,19 +7,23 @@ reads and merges them.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .classifier import (
-    AUTO,
-    ClassificationConfig,
-    DataConfig,
-    DistillationConfig,
-    Long,
-    MultilabelConfig,
-    OrdinalConfig,
-    RunConfig,
-    TaskConfig,
-)
+from .classifier import AUTO, DataConfig, Long, RunConfig, TaskConfig
 from .section import SECTIONS, CharNgrams, NgramRange, RowOf, Section, Written, flag
-from .task import DEFAULT_TASK, TASKS, TaskKind, TaskSection, choices, sections_of, trained_by
+from .task import (
+    DEFAULT_TASK,
+    TASKS,
+    ClassificationConfig,
+    DistillationConfig,
+    MaskedConfig,
+    MultilabelConfig,
+    NextTokenConfig,
+    OrdinalConfig,
+    TaskKind,
+    TaskSection,
+    choices,
+    sections_of,
+    trained_by,
+)
 from .train import RULES, SCHEDULES, LoopConfig, OptimConfig, ThresholdRule, TrainConfig, TrainingPlan
 
 if TYPE_CHECKING:
@@ -33,13 +37,7 @@ if TYPE_CHECKING:
         PPOConfig,
         reward_weights,
     )
-    from .language import (
-        CorpusConfig,
-        LanguageConfig,
-        MaskedConfig,
-        NextTokenConfig,
-        PretrainConfig,
-    )
+    from .language import CorpusConfig, LanguageConfig, PretrainConfig
     from .translation import ParallelConfig, Seq2SeqConfig, TranslationConfig, TranslationTrainConfig
 
 __all__ = [

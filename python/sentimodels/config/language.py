@@ -19,14 +19,12 @@ from .section import (
     Written,
     flag,
 )
-from .task import ByKind, TaskSection, choices
+from .task import ByKind, TaskSection
 from .train import LoopConfig, OptimConfig, StartConfig
 
 __all__ = [
     "CorpusConfig",
     "LanguageConfig",
-    "MaskedConfig",
-    "NextTokenConfig",
     "PretrainConfig",
 ]
 
@@ -103,46 +101,6 @@ class CorpusConfig(Section):
         json_schema_extra=flag("--valid-tokens", "N", panel="Validation and test"),
     )
     split_seed: int = Field(default=42, ge=0, lt=1 << 63, description="Random seed of the split into parts.")
-
-
-class NextTokenConfig(TaskSection):
-    """Each token from those before it."""
-
-    kind: Literal["next-token"] = Field(
-        default="next-token",
-        description=f"What to predict: {choices('pretrain')}.",
-        json_schema_extra=flag("--task", "KIND"),
-    )
-    tied: bool = Field(
-        default=True,
-        description="Share one weight matrix between embedding and output head, or not. [default: tied for "
-        "nano, micro and tiny, else untied]",
-        json_schema_extra=flag("--tied/--untied", panel="Model"),
-    )
-
-
-class MaskedConfig(TaskSection):
-    """Tokens that were masked, from all around them, as BERT learns."""
-
-    kind: Literal["masked"] = Field(
-        default="masked",
-        description=f"What to predict: {choices('pretrain')}.",
-        json_schema_extra=flag("--task", "KIND"),
-    )
-    rate: float = Field(
-        default=0.15,
-        gt=0,
-        lt=1,
-        description="Share of the tokens to predict, between 0 and 1; of these 80 % are masked, 10 % "
-        "replaced, 10 % kept.",
-        json_schema_extra=flag("--mask-rate", "SHARE"),
-    )
-    next_sentence: bool = Field(
-        default=False,
-        description="Also predict whether the second half of a row follows the first, as BERT does. "
-        "[default: no-next-sentence]",
-        json_schema_extra=flag("--next-sentence/--no-next-sentence"),
-    )
 
 
 class PretrainConfig(LoopConfig, StartConfig):
