@@ -170,9 +170,10 @@ impl Model {
         }
     }
 
-    /// Whether the ids of a part of a piece depend on the text before it: see [`Worker::encode_part`].
+    /// Whether the ids of a part of a piece depend on the text before it: see [`Worker::encode_part`]. Where
+    /// Unigram does not know the `▁`, it has no parts.
     pub(crate) fn sums_over_parts(&self) -> bool {
-        matches!(self, Self::Unigram(_))
+        matches!(self, Self::Unigram(model) if model.knows_mark())
     }
 
     /// How far ids reach; `None` where ids do not determine it.

@@ -321,6 +321,29 @@ def test_template_that_holds_the_text_twice() -> None:
         tokenizer.stream_encoder()
 
 
+def test_unknown_text_with_a_mark_that_is_no_piece() -> None:
+    """Unknown text is one token across blanks, which are `▁`, also behind an added token."""
+    metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never", "split": False}
+    file = {
+        "version": "1.0",
+        "added_tokens": [{
+            "id": 2, "content": "foo", "special": False, "single_word": False, "lstrip": False,
+            "rstrip": True, "normalized": True,
+        }],
+        "pre_tokenizer": metaspace,
+        "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", -7.0], ["a", -1.0], ["foo", -9.0]]},
+    }  # fmt: skip
+    tokenizer = Tokenizer.from_bytes(json.dumps(file).encode())
+    text = "foo <0 foo < < a < foo x"
+    for end in range(len(text)):
+        before = tokenizer.encode(text[:end])
+        for longer in range(end, len(text) + 1):
+            found = tokenizer.encode_more(before, text[:longer])
+            assert same(found, tokenizer.encode(text[:longer])), (end, longer)
+    encoder = tokenizer.stream_encoder()
+    assert np.array_equal(streamed(encoder, iter(text)), tokenizer.encode(text).ids)
+
+
 def test_dropout_encodes_whole() -> None:
     merges = ["a b", "ab ab", "abab abab"]
     vocab = {"a": 0, "b": 1, "ab": 2, "abab": 3, "abababab": 4, " ": 5}

@@ -24,8 +24,8 @@ from sentitok.embeddings.tensor_files import TensorFile, write_tensors
 FEW, MANY = 15, 5_000
 TEXTS = 6
 WIDTH = 2
-# A token that no text and no model has.
-NEW = "<|new|>"
+# A token that no text and no model has. It begins as no added token goes on, so that none reaches into it.
+NEW = "☃new"
 
 
 def ids_of(tokenizer: Tokenizer, given: str, **options: Any) -> list[int] | None:

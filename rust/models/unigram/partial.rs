@@ -57,7 +57,8 @@ impl Unigram {
         !self.before_inner_mark[usize::from(byte)] && self.knows_mark()
     }
 
-    fn knows_mark(&self) -> bool {
+    /// Whether the `▁` is a piece; otherwise unknown text continues across it.
+    pub(crate) fn knows_mark(&self) -> bool {
         let mut is_known = false;
         self.pieces.for_each_at(&SPACE_MARK_BYTES, 0, |_, id| is_known |= id.is_some());
         is_known && self.vocab.id(&SPACE_MARK_BYTES) != Some(self.unknown_mark())
