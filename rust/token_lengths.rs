@@ -275,8 +275,8 @@ impl TokenLengths {
 /// The character that a text begins with, and its bytes; no more of the text is looked at.
 #[inline(always)]
 fn first_char(text: &[u8]) -> Option<(char, usize)> {
-    // Most unknown text is of characters of three bytes. Where that is a branch, the processor goes on with the next
-    // character before it knows this one.
+    // Most unknown characters have three bytes. As this is a branch, the processor reads the next character before it
+    // has decoded this one.
     if let Some(bytes) = text.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
         && bytes & 0x00C0_C0F0 == 0x0080_80E0
     {
@@ -286,7 +286,7 @@ fn first_char(text: &[u8]) -> Option<(char, usize)> {
     first_char_of_any(text).map(|c| (c, c.len_utf8()))
 }
 
-/// As [`first_char`], in any place and of any length.
+/// As [`first_char`], for characters of other lengths and at the end of a text.
 #[inline(never)]
 fn first_char_of_any(text: &[u8]) -> Option<char> {
     // The bytes it has, the bits of the first that count, and the least that needs so many.

@@ -64,7 +64,7 @@ def _holds(test: ast.expr, options: Mapping[str, object]) -> bool | None:
 
 
 def _without_unreachable(source: str) -> str:
-    """Leaves out what comes after a `return` that a function always reaches."""
+    """Leaves out the lines after a `return` that a function always reaches."""
     lines = source.splitlines(keepends=True)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef):
